@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 internal import Dispatch
 
-/// Runs work that no caller waits for: compaction after a change, the marks of an idle vault.
+/// Runs background work: compaction after a change, and the marks of an idle vault.
 package protocol Background: Sendable {
-    /// Runs the body once, no sooner than the delay, on a thread of its own.
+    /// Runs the body once, no sooner than the delay, on another thread.
     func run(after delay: Duration, _ body: @escaping @Sendable () -> Void)
 }
 
-/// Dispatch's global queue. In a forked child it has no threads.
+/// Dispatch's global queue, which has no threads in a forked child.
 package struct DispatchBackground: Background {
     package init() {}
 

@@ -3,14 +3,14 @@ public import SystemPackage
 public import VaultCrypto
 public import VaultFormat
 
-/// The keys of a vault, as a slot gave them.
+/// The keys of a vault, from a slot.
 public struct UnlockedKeys: ~Copyable {
     let keys: VaultKeys
-    /// 16 bytes: the slot that opened.
+    /// The 16-byte identifier of the slot that opened.
     public let slotID: [UInt8]
 }
 
-/// A vault file whose header was read and checked as far as that goes without a key.
+/// A vault file whose header was read and checked as far as possible without a key.
 public struct LockedStore: Sendable {
     let location: VaultLocation
     public let environment: VaultEnvironment
@@ -19,7 +19,7 @@ public struct LockedStore: Sendable {
 
     /// - Throws: `.noVault`, `.refused`, `.damaged`, `.unsupported` or `.inputOutput`.
     ///
-    /// - Parameter isDamaged: the header need only make sense, for ``salvage(with:to:report:)``.
+    /// - Parameter isDamaged: requires only a readable header, for ``salvage(with:to:report:)``.
     public init(_ path: FilePath, environment: VaultEnvironment, isDamaged: Bool = false) throws(StorageError) {
         location = try VaultLocation(path, on: environment.fileSystem)
         page = try HeaderPage(of: try location.open(writable: false), isDamaged: isDamaged)
@@ -27,10 +27,10 @@ public struct LockedStore: Sendable {
         self.environment = environment
     }
 
-    /// Behind every link.
+    /// The path with all links resolved.
     public var path: FilePath { location.path }
 
-    /// From the root, with every link as it stands.
+    /// The absolute path with links unresolved.
     public var givenPath: FilePath { location.given }
 
     /// The file's size in bytes.
@@ -40,10 +40,11 @@ public struct LockedStore: Sendable {
         return status.size
     }
 
-    /// The network file system that the vault is on, where locks and renames are weaker than the format wants.
+    /// The network file system that contains the vault, whose locks and renames are weaker than the format requires;
+    /// else `nil`.
     public var weakFileSystem: String? { location.directory.weakFileSystem }
 
-    /// MemAvailable, and the most that a slot's key derivation takes, in bytes.
+    /// MemAvailable, and the maximum memory of a slot's key derivation, in bytes.
     public var availableMemory: UInt64? { environment.fileSystem.availableMemory }
 
     public var memoryNeeded: UInt64? {
@@ -52,7 +53,7 @@ public struct LockedStore: Sendable {
         }.max()
     }
 
-    /// Derives the master key of each slot of the secret's kind in turn until one opens. No lock is held meanwhile.
+    /// Derives the master key of each slot of the secret's kind in turn until one opens. Holds no lock meanwhile.
     ///
     /// - Throws: `.wrongPassphrase`, `.noMatchingSlot`, `.resourceUnavailable`, `.damaged(.keySlot)`.
     public func unlock(with secret: UnlockingSecret) throws(StorageError) -> UnlockedKeys {
@@ -65,10 +66,10 @@ public struct LockedStore: Sendable {
         }
     }
 
-    /// What this machine keeps for the vault: the secret of the first external slot that it unseals.
+    /// The secret that this machine keeps for the vault: that of the first external slot that it can unseal.
     ///
-    /// - Returns: nil when the vault has no external slot.
-    /// - Throws: `.machineSecret`, as the last of them says it.
+    /// - Returns: `nil` if the vault has no external slot.
+    /// - Throws: `.machineSecret`, with the error of the last slot.
     public func machineSecret(with credential: SystemCredential) throws(StorageError) -> UnlockingSecret? {
         var failure: StorageError?
         for slot in header.slots {
@@ -89,8 +90,8 @@ public struct LockedStore: Sendable {
 
     /// Reads the whole log.
     ///
-    /// - Parameter acceptsOlderCopy: whatever this device has seen of the vault; ``VaultStore/acceptAsNewest()`` then
-    ///   makes it the newest state.
+    /// - Parameter acceptsOlderCopy: accepts any state, whatever this device has seen of the vault;
+    ///   ``VaultStore/acceptAsNewest()`` then makes it the newest.
     public func open(with keys: consuming UnlockedKeys, acceptsOlderCopy: Bool = false) throws(StorageError)
         -> VaultStore
     {
@@ -103,14 +104,14 @@ public struct LockedStore: Sendable {
 }
 
 extension VaultEnvironment {
-    /// - Throws: `.resourceUnavailable` when a key derivation would take more than half of the available memory.
+    /// - Throws: `.resourceUnavailable` if a key derivation would take more than half of the available memory.
     func checkMemory(for bytes: UInt64) throws(StorageError) {
         guard forcesMemory || bytes <= (fileSystem.availableMemory ?? .max) / 2 else { throw .resourceUnavailable }
     }
 }
 
 extension LockedStore {
-    /// Opens a copy that nobody works with: this device remembers nothing of it.
+    /// Opens a copy that is not in use: this device keeps no record of it.
     public func openAsBackup(with secret: UnlockingSecret) throws(StorageError) -> VaultStore {
         let keys = try unlock(with: secret)
         var environment = environment
@@ -125,7 +126,7 @@ struct OpenedSlot: ~Copyable {
 }
 
 extension Header {
-    /// What a reader spends at most on all slots of one kind, in bytes of memory times passes.
+    /// The maximum cost that a reader accepts for all slots of one kind, in bytes of memory times passes.
     static let mostDerivationCost: UInt64 = 32 << 30
 
     static func derivationCost(of slots: [KeySlot]) -> UInt64 {
@@ -144,8 +145,8 @@ extension Header {
     func open(with secret: UnlockingSecret, _ environment: VaultEnvironment) throws(StorageError) -> OpenedSlot {
         let slots = slots.filter { $0.kind == secret.kind }
         guard !slots.isEmpty else { throw .noMatchingSlot }
-        // The header is not authenticated until a key exists: a hostile file could ask for hours, and shall not have
-        // the first minute of them.
+        // The header cannot be authenticated without a key: a hostile file could demand hours of derivation, so it is
+        // refused before any.
         guard Header.derivationCost(of: slots) <= Header.mostDerivationCost else {
             throw .damaged(.header(.outOfBounds(.slotPasses)))
         }

@@ -3,63 +3,62 @@ public import SystemPackage
 public import VaultCrypto
 public import VaultFormat
 
-/// What can go wrong with a vault file.
+/// The errors of a vault file.
 public enum StorageError: Error, Equatable, Sendable {
     /// There is no file at the path.
     case noVault
-    /// A file is in the way of a new vault; it is untouched.
+    /// A file already exists at the path of a new vault; it is untouched.
     case alreadyExists
-    /// The file or its directory is not what a vault may be.
+    /// The file or its directory does not meet the requirements for a vault.
     case refused(Refusal)
     /// Bytes are missing or changed: the file is damaged or was tampered with. Nothing was written.
     case damaged(Damage)
-    /// A newer version of the format, or a feature of one.
+    /// Data of a newer version of the format, or a newer feature.
     case unsupported(FormatField)
     /// No slot opens with this passphrase or key file.
     case wrongPassphrase
-    /// The passphrase is empty, too long, not UTF-8 or holds control characters.
+    /// The passphrase is empty, too long, not UTF-8, or contains control characters.
     case unacceptablePassphrase(PassphraseFlaw)
-    /// A key file has 32 bytes to 1 MiB.
+    /// The key file does not have 32 bytes to 1 MiB.
     case unacceptableKeyFile
     /// A recovery code was mistyped.
     case unacceptableRecoveryCode(RecoveryCodeFlaw)
-    /// No slot of the vault takes this kind of secret.
+    /// The vault has no slot for this kind of secret.
     case noMatchingSlot
-    /// A change of the key slots that would shut people out, or that has no room.
+    /// A change of the key slots that would lock people out or does not fit.
     case slot(SlotFlaw)
-    /// This machine does not give the secret of an external slot, or cannot seal one.
+    /// This machine cannot recover the secret of an external slot, or cannot seal one.
     case machineSecret(MachineFlaw)
-    /// Another process kept the writer lock for 30 seconds.
+    /// Another process held the writer lock for 30 seconds.
     case busy
-    /// The key derivation asks for memory that the system cannot give.
+    /// The key derivation needs memory that the system cannot provide.
     case resourceUnavailable
     /// A system call failed; nothing changed.
     case inputOutput(Errno, FileTask)
-    /// A system call failed and what it had begun could not be taken back: the change is there or it is not. Open the
-    /// vault again to see.
+    /// A system call failed and could not be rolled back: the change is present or it is not. Open the vault again to
+    /// see.
     case indeterminate(Errno)
-    /// An earlier failure made this handle useless. Open the vault again.
+    /// An earlier failure made this handle unusable. Open the vault again.
     case poisoned
-    /// The vault has got a new vault key since it was unlocked. Open it again.
+    /// The vault has a new vault key since it was unlocked. Open it again.
     case rekeyed
-    /// The file is an older copy of one that this handle, or this device, has seen; or another vault has taken its
-    /// place.
+    /// The file is an older copy of one that this handle or device has seen, or another vault has replaced it.
     case rolledBack
-    /// The vault is locked: the key that this needs has been wiped.
+    /// The vault is locked: the key required for this was wiped.
     case locked
     /// The handle belongs to the parent process. Open the vault again in the child.
     case forked
-    /// A value has more than 16 MiB.
+    /// The value has more than 16 MiB.
     case valueTooLarge
-    /// An item's attributes take more than 64 KiB.
+    /// The item's attributes take more than 64 KiB.
     case attributesTooLarge
-    /// There is nowhere to keep the secret of this device.
+    /// There is no directory for the secret of this device.
     case noStateDirectory
 }
 
 extension StorageError {
-    /// Whether what is at the path now is not what a handle had open: what the handle knows is then all that there is
-    /// to know it by.
+    /// Whether the file now at the path is not the one that the handle had open: the handle's knowledge is then the
+    /// only evidence.
     var isOfAnotherFile: Bool {
         switch self {
         case .noVault, .refused, .damaged, .unsupported, .rekeyed, .rolledBack: true
@@ -68,11 +67,11 @@ extension StorageError {
     }
 }
 
-/// Why key slots stay as they are.
+/// The reason why key slots were not changed.
 public enum SlotFlaw: String, Sendable {
     /// There are eight already.
     case full
-    /// The blobs of external slots have no more room.
+    /// The blobs of external slots do not fit.
     case annexFull
     /// Trying all slots of one kind would cost more than 32 GiB-passes.
     case cost
@@ -85,18 +84,18 @@ public enum SlotFlaw: String, Sendable {
     case name
 }
 
-/// Why a machine did not give a secret.
+/// The reason why a machine did not provide a secret.
 public enum MachineFlaw: String, Sendable {
-    /// There is no systemd-creds(1).
+    /// systemd-creds(1) is missing.
     case noTool
-    /// It could not: there is no chip, it is another one, or the system is.
+    /// The secret cannot be unsealed: the chip is missing or another one, or the system is another.
     case failed
-    /// It could not keep one: there is no chip, or the caller may not ask it.
+    /// The secret cannot be sealed: there is no chip, or the caller lacks permission.
     case cannotSeal
     case timedOut
-    /// What was named is no device and none of the drivers that talk to one.
+    /// The name is neither a device nor a driver that talks to one.
     case noDevice
-    /// The vault keeps it with something that this version cannot ask.
+    /// The secret is kept by a provider that this version does not support.
     case unknownProvider
 }
 
@@ -104,39 +103,39 @@ public enum Refusal: UInt8, Sendable, CaseIterable {
     case notARegularFile = 1
     case foreignOwner, accessibleByOthers, severalLinks, directoryWritableByOthers, directoryWritableByGroup,
         nameTooLong
-    /// The file with the secret of this device is not 32 bytes that only the user can read.
+    /// The file with the secret of this device is not 32 bytes readable by the user only.
     case deviceSecret
 }
 
-/// What was being done when a system call failed.
+/// The operation during which a system call failed.
 public enum FileTask: String, Sendable {
     case resolve, createDirectory, openDirectory, open, read, write, reserve, truncate, synchronize, lock, rename, list,
         remove
 }
 
-/// Where a file is damaged.
+/// The kind of damage to a file.
 public enum Damage: Equatable, Sendable {
-    /// Shorter than a vault's header and marks, or not beginning as one.
+    /// Shorter than a vault's header and marks, or with another beginning.
     case notAVault
     /// The checksum of the header does not match.
     case headerChecksum
-    /// A field of the header has a value that no writer makes.
+    /// A header field has a value that no writer produces.
     case header(FormatError)
-    /// The header is not the one that the vault key made.
+    /// The header was not made by the vault key.
     case headerMAC
-    /// A slot's box does not hold what its commitment promises.
+    /// A slot's box does not contain what its commitment promises.
     case keySlot
     /// Neither commit mark is valid.
     case marks
-    /// A mark and the frame at its place differ.
+    /// A mark and the frame at its position differ.
     case markMismatch(sequence: UInt64)
-    /// Commits that were acknowledged are missing.
+    /// Acknowledged commits are missing.
     case missingCommits(found: UInt64, expected: UInt64)
-    /// A frame's metadata does not open or makes no sense.
+    /// A frame's metadata does not open or is invalid.
     case frame(sequence: UInt64, FormatError?)
-    /// The values of a frame are not those that were written.
+    /// The values of a frame are not as written.
     case values(sequence: UInt64)
-    /// The value of an item is not the one that its metadata names.
+    /// The value of an item is not the one named by its metadata.
     case value(ItemID)
     /// A rewritten file could not be read back.
     case readBack
@@ -155,12 +154,12 @@ extension StorageError {
     }
 }
 
-/// Runs a call of the port and says what it was for when it fails.
+/// Runs a call of the port and adds the task to its error.
 func attempt<R>(_ task: FileTask, _ call: @autoclosure () throws(Errno) -> R) throws(StorageError) -> R {
     do throws(Errno) { return try call() } catch { throw .inputOutput(error, task) }
 }
 
-/// Runs cryptography and converts what it throws.
+/// Runs cryptography and converts its error.
 func secured<R: ~Copyable>(_ body: @autoclosure () throws(CryptoError) -> R) throws(StorageError) -> R {
     do throws(CryptoError) { return try body() } catch { throw StorageError(error) }
 }

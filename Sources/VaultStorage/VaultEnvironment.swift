@@ -2,20 +2,20 @@
 public import SystemPackage
 public import VaultCrypto
 
-/// What a vault needs of the world around it.
+/// A vault's dependencies on its surroundings.
 public struct VaultEnvironment: Sendable {
     public var fileSystem: any VaultFileSystem
     public var clock: any VaultClock
     public var random: any RandomSource
-    /// Where the secret of this device is kept: `$XDG_STATE_HOME/vault`. Nil: nothing can be bound to this device.
+    /// The directory of this device's secret: `$XDG_STATE_HOME/vault`; `nil` if nothing can be bound to this device.
     public var stateDirectory: FilePath?
-    /// Whether this device writes down what it has seen of a vault.
+    /// Whether this device records the states of a vault that it has seen.
     package var remembersStates = true
-    /// How long a writer waits for another one.
+    /// How long a writer waits for another.
     public var patience = Duration.seconds(30)
     /// Files above this size are copied without the lock when they are rewritten.
     package var lockFreeCopyLength = 4 << 20
-    /// Whether an unlock makes a passphrase slot as dear as a new one where it is cheaper.
+    /// Whether an unlock raises the cost of a passphrase slot to that of a new one, if it is lower.
     public var strengthensSlots = false
     /// Whether key derivations may take more than half of the available memory.
     public var forcesMemory = false

@@ -3,9 +3,9 @@ internal import SystemPackage
 internal import VaultCrypto
 public import VaultFormat
 
-/// One vault file, unlocked: its records, and the commits that change them.
+/// An unlocked vault file: its records, and the commits that change them.
 ///
-/// Not thread-safe: the owner holds a mutex around every call. A handle is of no use in a forked child, and says so.
+/// Not thread-safe: the owner holds a mutex around every call. Calls on a handle in a forked child throw `.forked`.
 public final class VaultStore {
     let environment: VaultEnvironment
     let location: VaultLocation
@@ -16,35 +16,35 @@ public final class VaultStore {
     var log: Log
     public internal(set) var records = RecordTable()
     public weak var observer: (any RecordObserver)?
-    /// Boxes of values that are staged and not in the file yet, by the version at which they were sealed.
+    /// Boxes of staged values that are not in the file yet, by the version at which they were sealed.
     var unwritten: [VersionKey: [UInt8]] = [:]
-    /// Whether changes are being staged, while which the file is not looked at again.
+    /// Whether changes are being staged, during which the file is not read again.
     public internal(set) var isWriting = false
 
     var knownOwnLog: KnownOwnLog?
-    /// The last that was given to a write.
+    /// The last stamp given to a write.
     var lastStamp: UInt64 = 0
 
     var keys: VaultKeys
-    /// Looked for when the first item asks that is bound to a device.
+    /// Loaded when an item bound to a device is first needed.
     var device: DeviceSecret?
-    /// 16 bytes: the slot that gave the keys. Nil for a vault that was just made.
+    /// The 16-byte identifier of the slot that gave the keys; `nil` for a vault that was just created.
     public internal(set) var openedBy: [UInt8]?
 
-    /// Whether this handle has committed something since both marks named the last commit, whichever file it has looked
-    /// at meanwhile.
+    /// Whether this handle has made a commit since both marks last named the newest, whichever file it has read
+    /// meanwhile.
     var owesMarks = false
-    /// The newest state that this handle knows to be durable; never lowered, whatever the file becomes.
+    /// The newest state that this handle knows to be durable; never lowered, whatever happens to the file.
     var newestDurable: KnownState?
     var compaction = CompactionPolicy()
-    /// What was written beside this handle.
+    /// The result of a concurrent rewrite.
     let handovers = HandoverSlot()
-    /// Bytes of an unfinished commit that were cut off since the last look.
+    /// Bytes of an unfinished commit that were cut off since the last read.
     public internal(set) var discardedBytes = 0
 
     /// - Parameters:
-    ///   - acceptsOlderCopy: whatever this device has seen of the vault.
-    ///   - isNameDurable: whether the directory was synced since the file got its name.
+    ///   - acceptsOlderCopy: accepts any state, whatever this device has seen of the vault.
+    ///   - isNameDurable: whether the directory was synced since the file was named.
     init(
         _ location: VaultLocation, page: HeaderPage, keys: consuming VaultKeys, environment: VaultEnvironment,
         acceptsOlderCopy: Bool = false, isNameDurable: Bool = false
@@ -78,7 +78,7 @@ public final class VaultStore {
 
     public var header: Header { log.header }
 
-    /// The newest commit that was applied.
+    /// The newest applied commit.
     var tip: Commit { log.tip }
 
     public var sequence: UInt64 { tip.position.sequence }
@@ -91,7 +91,7 @@ public final class VaultStore {
 
     package var background: any Background { environment.background }
 
-    /// Whether this process is a child of the one that opened the vault: the memory of the keys is not there.
+    /// Whether this process is a child of the one that opened the vault: the memory of the keys is not inherited.
     public var isForked: Bool { process != ForkMark.process }
 
     func check() throws(StorageError) {
@@ -106,7 +106,7 @@ public final class VaultStore {
 
     // MARK: Following the file
 
-    /// Catches up with what other processes wrote, without a lock.
+    /// Catches up with the writes of other processes, without a lock.
     public func refresh() throws(StorageError) {
         try check()
         do throws(StorageError) {
@@ -114,13 +114,13 @@ public final class VaultStore {
             if try log.isUnchanged(named) { return }
             try followAsItIsNow()
         } catch {
-            // A file that is behind is behind something, which is written down before the caller hears of it.
+            // If the file is behind, the newest known state is recorded before the error is thrown.
             if error.isOfAnotherFile { rememberNewest() }
             throw error
         }
     }
 
-    /// A writer may disturb a read: an error is only believed when it comes again with all writers kept out.
+    /// A writer may disturb a read: an error is reported only if it recurs while no writer is active.
     private func followAsItIsNow() throws(StorageError) {
         do throws(StorageError) {
             let named = try namedFile()
@@ -136,7 +136,7 @@ public final class VaultStore {
         try reopenKeepingWritersOut()
     }
 
-    /// - Throws: `.noVault` when the path names nothing.
+    /// - Throws: `.noVault` if there is no file at the path.
     func namedFile() throws(StorageError) -> FileStatus {
         guard let named = try attempt(.open, location.directory.status(of: location.name))
         else {
@@ -145,11 +145,11 @@ public final class VaultStore {
         return named
     }
 
-    /// Reads what lies behind the tip.
+    /// Reads the frames after the tip.
     ///
     /// - Parameters:
-    ///   - knownSize: of the file, when all writers are kept out.
-    ///   - known: states that must be among those that are read, if they are of this generation.
+    ///   - knownSize: the file's size, if no writer can change it.
+    ///   - known: states that must be among those read, if they are of this generation.
     func follow(knownSize: Int? = nil, through known: [KnownState] = []) throws(StorageError) {
         try log.follow(knownSize: knownSize, through: known) { (operations, sequence) throws(StorageError) in
             let observer = observer?.isIndexing == true ? observer : nil
@@ -165,19 +165,19 @@ public final class VaultStore {
         noteDurable()
     }
 
-    /// Goes on with the file that a rewrite beside this handle has put in the place of its own, without reading it.
+    /// Continues with the file by which a concurrent rewrite has replaced its own, without reading it.
     ///
-    /// - Returns: false when the new file is not of that making; this handle has to start over.
+    /// - Returns: `false` if the new file is not from that rewrite; this handle must start over.
     func takeOver(_ named: FileStatus) throws(StorageError) -> Bool {
         guard let handover = handovers.take(for: named), !log.isLost else { return false }
-        // The old file still has all that the new one was made of, and nobody writes to it any more.
+        // The old file still has everything from which the new one was made, and is no longer written to.
         try follow()
         return try goOn(with: handover)
     }
 
-    /// Starts over with the file that the path names now.
+    /// Starts over with the file now at the path.
     ///
-    /// - Parameter seen: states that the file must have passed, beside what this handle knows.
+    /// - Parameter seen: states that the file must include, besides those that this handle knows.
     func reopen(through seen: [KnownState] = []) throws(StorageError) {
         handovers.withdraw()
         do throws(StorageError) {
@@ -196,7 +196,7 @@ public final class VaultStore {
         try lock.keepingWritersOut { () throws(StorageError) in try reopen() }
     }
 
-    /// After the log has moved on.
+    /// Called after the log has advanced.
     func noteDurable() {
         if let known = newestDurable, known.sequence > log.durable.sequence { return }
         newestDurable = log.durable

@@ -2,21 +2,21 @@
 internal import VaultFormat
 
 extension VaultStore {
-    /// What a verification looked at.
+    /// The extent and results of a verification.
     public struct Verification: Equatable, Sendable {
         public var items = 0
-        /// Older versions of items that are kept.
+        /// Kept older versions of items.
         public var versions = 0
         public var values = 0
-        /// Values that were opened, and not only checked for changed bytes.
+        /// Values that were opened, beyond a check for changed bytes.
         public var opened = 0
         public var commits = 0
-        /// Items that are sealed under another device's secret; their bytes are checked, but nobody can open them here.
+        /// Items sealed under another device's secret; their bytes are checked, but they cannot be opened here.
         public var foreign = 0
-        /// Bytes behind the last commit, of one that was never finished.
+        /// The number of bytes after the last commit, from an unfinished one.
         public var unfinishedBytes = 0
-        /// Of the two commit marks: 1 when a crash tore one, or another program changed it. The next change makes it
-        /// whole.
+        /// The number of invalid commit marks, of two: 1 if a crash tore one or another program changed it. The next
+        /// change repairs it.
         public var invalidMarks = 0
 
         package init(
@@ -35,7 +35,7 @@ extension VaultStore {
         }
     }
 
-    /// Checks every byte of the file, and when `deep` opens every value.
+    /// Checks every byte of the file, and if `deep` opens every value.
     ///
     /// - Throws: the first damage found.
     public func verify(deep: Bool) throws(StorageError) -> Verification {

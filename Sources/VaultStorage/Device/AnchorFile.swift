@@ -3,11 +3,11 @@ internal import SystemPackage
 internal import VaultCrypto
 internal import VaultFormat
 
-/// Where this device keeps what it has seen of the vault at a place: one file for the path as it was given and one for
-/// the path behind every link, `<state directory>/<32 hex of BLAKE2b-128(path)>.anchor`. A link that is put in the
-/// vault's place changes the second alone.
+/// The files in which this device keeps the last seen state of the vault at a path: one for the path as given and one
+/// for the path with all links resolved, `<state directory>/<32 hex of BLAKE2b-128(path)>.anchor`. A link put in the
+/// vault's place changes only the second.
 struct AnchorFiles {
-    /// 16 bytes of a file's name.
+    /// The 16 bytes in a file's name.
     typealias Name = [UInt8]
 
     private let state: FilePath
@@ -15,7 +15,7 @@ struct AnchorFiles {
     let resolved: Name
     let given: Name
 
-    /// Nil: there is nowhere to keep any.
+    /// Returns `nil` if there is no directory to keep them in.
     init?(of location: VaultLocation, _ environment: VaultEnvironment) {
         guard let state = environment.stateDirectory, environment.remembersStates else { return nil }
         guard let resolved = Self.name(of: location.path), let given = Self.name(of: location.given) else { return nil }
@@ -25,7 +25,7 @@ struct AnchorFiles {
         self.given = given
     }
 
-    /// Nil: there is no memory for it.
+    /// Returns `nil` without memory for it.
     static func name(of path: FilePath) -> Name? {
         var hash = KeyedHash(outputLength: 16)
         hash.update(Array(path.string.utf8))
@@ -37,13 +37,13 @@ struct AnchorFiles {
 
     private static let suffix = ".anchor"
 
-    /// The names, that of the resolved path first.
+    /// The names, the resolved path's first.
     var names: [Name] { given == resolved ? [resolved] : [resolved, given] }
 
-    /// The anchors that are there and whole.
+    /// The valid anchors.
     func found() -> [FoundAnchor] { names.compactMap { read($0) } }
 
-    /// Nil: there is none, or what is there is not one.
+    /// Returns `nil` if there is no valid anchor.
     func read(_ name: Name) -> FoundAnchor? {
         guard let directory = try? fileSystem.openDirectory(state) else { return nil }
         return read(name, Self.fileName(name), in: directory)
@@ -63,13 +63,13 @@ struct AnchorFiles {
         try fileSystem.createDirectories(state)
         let directory = try fileSystem.openDirectory(state)
         let fileName = Self.fileName(name)
-        // Those of a process that was killed.
+        // Temporary files of a process that was killed.
         DurableFile.removeLeftovers(of: fileName, in: directory, ownedBy: fileSystem.user)
         try DurableFile.write(
             FoundAnchor.sealed(anchor, keys).span, to: fileName, in: directory, replacing: true, random)
     }
 
-    /// Removes what this device remembers of the place, also what it remembers under other paths that led there.
+    /// Removes all anchors of the place, including those of other paths that led there.
     func removeAll() throws(Errno) {
         guard let directory = try? fileSystem.openDirectory(state) else { return }
         var isChanged = false
@@ -84,9 +84,10 @@ struct AnchorFiles {
         if isChanged { try directory.synchronize() }
     }
 
-    /// The lock for a device whose vault lies where no file can be made; there is no other writer then.
+    /// Locks the anchors, for a device whose vault is in a directory where no file can be created; there is no other
+    /// writer then.
     ///
-    /// - Returns: nil when another process has it, or there can be none.
+    /// - Returns: `nil` if another process holds the lock or it cannot be created.
     func lock() -> (any VaultFile)? {
         guard (try? fileSystem.createDirectories(state)) != nil, let directory = try? fileSystem.openDirectory(state),
             let file = try? directory.openOrCreate(Self.fileName(resolved) + ".lock"),
@@ -96,16 +97,16 @@ struct AnchorFiles {
     }
 }
 
-/// An anchor as it was read. Only its checksum has been looked at.
+/// An anchor as read from a file, of which only the checksum was verified.
 struct FoundAnchor {
     let anchor: Anchor
-    /// Under which name it lies.
+    /// The name under which the anchor is stored.
     let name: AnchorFiles.Name
-    /// What the MAC covers.
+    /// The bytes that the MAC covers.
     private let covered: [UInt8]
     private let mac: Digest
 
-    /// Nil: it is none, or was changed without the hash of the change.
+    /// Returns `nil` if the bytes are not an anchor, or were changed without updating the checksum.
     init?(_ bytes: [UInt8], under name: AnchorFiles.Name) {
         guard let anchor = try? Anchor(parsing: bytes.span) else { return nil }
         self.anchor = anchor
@@ -126,7 +127,7 @@ struct FoundAnchor {
         return bytes
     }
 
-    /// One in the form of version 0.1 that the key does not vouch for says nothing.
+    /// Whether the anchor counts: an anchor in the form of version 0.1 must be signed by the key.
     func counts(_ keys: borrowing VaultKeys) -> Bool { anchor.resolvedName != nil || isSigned(by: keys.anchor) }
 
     func isSigned(by key: borrowing SecretBytes) -> Bool { Self.mac(of: covered, key) == mac }

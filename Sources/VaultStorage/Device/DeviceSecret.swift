@@ -6,12 +6,12 @@ internal import VaultFormat
 /// 32 random bytes that never leave this device and are in no backup: items "of this device only" are sealed under them
 /// as well.
 ///
-/// They lie in `<state directory>/<vault identifier>.device`, mode 0600.
+/// Stored in `<state directory>/<vault identifier>.device`, mode 0600.
 final class DeviceSecret: Sendable {
     static let length = 32
 
     let secret: SecretBytes
-    /// The first 16 bytes of BLAKE2b-256(K_devid, secret): what items of this device carry.
+    /// The first 16 bytes of BLAKE2b-256(K_devid, secret), which items of this device carry.
     let identifier: [16 of UInt8]
 
     private init(_ secret: consuming SecretBytes, identification: borrowing SecretBytes) {
@@ -21,7 +21,7 @@ final class DeviceSecret: Sendable {
         self.secret = secret
     }
 
-    /// Reads the secret. Nil: this device has none for the vault yet.
+    /// Reads the secret; `nil` if this device has none for the vault yet.
     static func load(
         vaultID: [UInt8], identification: borrowing SecretBytes, from state: FilePath?,
         on fileSystem: any VaultFileSystem
@@ -36,13 +36,13 @@ final class DeviceSecret: Sendable {
         guard try attempt(.open, directory.status(of: name)) != nil else { return nil }
         let file = try attempt(.open, directory.open(name, writable: false))
         let status = try attempt(.open, file.status())
-        // It was synced before it got its name, so a wrong length is damage and no unfinished beginning.
+        // The file was synced before it was named, so a wrong length means damage and not an unfinished creation.
         guard status.kind == .regular, status.owner == fileSystem.user, status.mode & 0o077 == 0, status.size == length
         else {
             throw .refused(.deviceSecret)
         }
-        // These bytes are read into ordinary memory for an instant: a port that reads into locked memory would serve
-        // this line alone.
+        // The bytes pass briefly through ordinary memory; a port for reading into locked memory would serve only this
+        // line.
         var bytes = try attempt(.read, file.read(length + 1, at: 0))
         defer { wipe(&bytes) }
         guard bytes.count == length else { throw .refused(.deviceSecret) }
@@ -50,8 +50,8 @@ final class DeviceSecret: Sendable {
         return DeviceSecret(secret, identification: identification)
     }
 
-    /// Makes the secret, durable with its directory before anything is sealed under it. The process that comes first
-    /// wins.
+    /// Creates the secret, durable with its directory before anything is sealed under it. The first process to create
+    /// it wins.
     static func create(
         vaultID: [UInt8], identification: borrowing SecretBytes, in state: FilePath?,
         on fileSystem: any VaultFileSystem,

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 internal import VaultFormat
 
-/// What this device has seen of a vault, and a file does not have.
+/// The state of a vault that this device has seen and a file lacks.
 public struct MissingState: Equatable, Sendable {
-    /// How many commits at most: rewrites use numbers up as well. Nil: what the device remembers cannot be compared
-    /// with the file.
+    /// The maximum number of missing commits: rewrites use up numbers as well. `nil` if the device's record cannot be
+    /// compared with the file.
     public var commits: UInt64?
 
     init(_ commits: UInt64?) { self.commits = commits }
@@ -16,13 +16,13 @@ public struct MissingState: Equatable, Sendable {
         return MissingState(max(aCommits, bCommits))
     }
 
-    /// What anchors know that a file has not. Nil: nothing.
+    /// The states that anchors record and a file lacks; `nil` if none.
     ///
     /// - Parameters:
-    ///   - vaultID: of the file, as are the keys.
+    ///   - vaultID: of the file; the keys belong to it as well.
     ///   - newest: the sequence number of its newest commit.
-    ///   - isSucceeded: whether the key that made an anchor was replaced by a rekey, and the file came after it.
-    ///   - isPassed: whether the file has passed through a state that its own key vouches for.
+    ///   - isSucceeded: whether the key that made an anchor was replaced by a rekey after which the file was made.
+    ///   - isPassed: whether the file includes a state that its own key signed.
     static func of(
         _ anchors: [FoundAnchor], vaultID: [UInt8], _ keys: borrowing VaultKeys, newest: UInt64,
         isSucceeded: (FoundAnchor) throws(StorageError) -> Bool, isPassed: (KnownState) -> Bool

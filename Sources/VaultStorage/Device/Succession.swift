@@ -2,18 +2,18 @@
 internal import VaultCrypto
 internal import VaultFormat
 
-/// The anchors' keys that rekeys have replaced, each with the newest state of its time: by them an anchor of before
-/// verifies, and a file that cannot show the anchor's key was not made after it.
+/// The anchor keys that rekeys have replaced, each with the newest state at the time. They verify anchors made before a
+/// rekey, and a file that lacks an anchor's key was not made after that anchor.
 ///
-/// It is the value of one record of class 0, readable after the first unlock: `{ K_anchor 32, generation u64, sequence
-/// u64 }`, the newest first.
+/// Stored as the value of a record of class 0, readable after the first unlock: `{ K_anchor 32, generation u64,
+/// sequence u64 }`, newest first.
 struct Succession: ~Copyable {
     static let mostEntries = 64
     private static let entryLength = 48
 
     private let entries: SecretBytes
 
-    /// - Throws: `.damaged(.value)` for a value that is no such list.
+    /// - Throws: `.damaged(.value)` for a value that is not such a list.
     init(_ value: consuming SecretBytes, of id: ItemID) throws(StorageError) {
         guard value.count % Self.entryLength == 0, value.count <= Self.mostEntries * Self.entryLength else {
             throw .damaged(.value(id))
@@ -21,8 +21,7 @@ struct Succession: ~Copyable {
         entries = value
     }
 
-    /// Whether the anchor was made with one of the keys and names no later state than was noted when that one was
-    /// replaced.
+    /// Whether the anchor was made with one of the keys and names no later state than the one recorded with that key.
     func passes(_ found: FoundAnchor) throws(StorageError) -> Bool {
         for start in stride(from: 0, to: entries.count, by: Self.entryLength) {
             let key = try secured(entries.copy(of: start..<start + 32))
@@ -35,9 +34,9 @@ struct Succession: ~Copyable {
         return false
     }
 
-    /// The value of the record once another key is replaced.
+    /// The value of the record after another key was replaced.
     ///
-    /// - Parameter older: what it was before; empty for none.
+    /// - Parameter older: the previous value; empty for none.
     static func adding(
         _ key: borrowing SecretBytes, generation: UInt64, sequence: UInt64, to older: borrowing SecretBytes
     ) throws(CryptoError) -> SecretBytes {
@@ -54,7 +53,7 @@ struct Succession: ~Copyable {
 }
 
 extension VaultStore {
-    /// Nil: the vault was never rekeyed.
+    /// Returns `nil` if the vault was never rekeyed.
     func succession() throws(StorageError) -> Succession? {
         guard let record = record(of: .succession), let value = try openValue(of: record) else { return nil }
         return try Succession(value, of: record.id)

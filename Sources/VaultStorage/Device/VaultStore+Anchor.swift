@@ -3,15 +3,15 @@ internal import SystemPackage
 internal import VaultCrypto
 public import VaultFormat
 
-// What the device remembers of the vault, outside the file. An attacker who rolls back both wins.
+// The device's record of the vault, kept outside the file. An attacker who rolls back both is not detected.
 
 extension VaultStore {
     private var anchorFiles: AnchorFiles? { AnchorFiles(of: location, environment) }
 
-    /// The anchors that say something.
+    /// The anchors that count.
     private func foundAnchors() -> [FoundAnchor] { anchorFiles?.found().filter { $0.counts(keys) } ?? [] }
 
-    /// The first look at the file, beside what the device remembers of it.
+    /// Opens the file for the first time, checking it against the anchors.
     func openFirst() throws(StorageError) {
         do throws(StorageError) { try openBesideAnchors() } catch {
             switch error {
@@ -23,7 +23,7 @@ extension VaultStore {
         keepAnchors()
     }
 
-    /// The anchors are read first: they never run ahead of the file, so what is in them must be there.
+    /// Reads the anchors first: they never run ahead of the file, so it must include their states.
     private func openBesideAnchors() throws(StorageError) {
         let found = foundAnchors()
         newestDurable = nil
@@ -31,14 +31,14 @@ extension VaultStore {
         try checkSuccession(of: found)
     }
 
-    /// What the anchors say that this vault's key has made.
+    /// The states in anchors that this vault's key has signed.
     ///
-    /// - Throws: `.rolledBack` when the device has seen another vault at this place.
+    /// - Throws: `.rolledBack` if the device has seen another vault at this place.
     private func states(in found: [FoundAnchor]) throws(StorageError) -> [KnownState] {
         let own = found.filter { $0.anchor.vaultID == header.vaultID && $0.isSigned(by: keys.anchor) }
         for other in found where other.anchor.vaultID != header.vaultID {
-            // A link that its owner turned to another vault, which the device knows by the path behind it. Where the
-            // vault itself lay, there was none.
+            // The path may be a link that its owner has redirected to another vault, which the device knows by the
+            // resolved path. A path at which the vault itself was stored was not a link.
             let wasLink = isOfGivenPathAlone(other) && other.anchor.resolvedName != other.name
             guard wasLink, own.contains(where: { $0.name != other.name }) else { throw .rolledBack }
         }
@@ -47,7 +47,7 @@ extension VaultStore {
 
     private func isOfGivenPathAlone(_ found: FoundAnchor) -> Bool { found.name != anchorFiles?.resolved }
 
-    /// An anchor that this vault's key has not made is one from before a rekey of this very file, or the file is not
+    /// An anchor not made by this vault's key must be from before a rekey of this very file; otherwise the file is not
     /// the one that was rekeyed.
     private func checkSuccession(of found: [FoundAnchor]) throws(StorageError) {
         let unsigned = found.filter { $0.anchor.vaultID == header.vaultID && !$0.isSigned(by: keys.anchor) }
@@ -59,7 +59,7 @@ extension VaultStore {
         }
     }
 
-    /// Brings the anchors up to the newest state that is durable, unless another process is at the vault.
+    /// Updates the anchors to the newest durable state, unless another process is using the vault.
     private func keepAnchors() {
         guard let anchorFiles,
             anchorFiles.names.contains(where: { wantsAnchor($0, log.base.position, header.generation, anchorFiles) })
@@ -68,14 +68,14 @@ extension VaultStore {
             try catchUp(repairing: false)
             try checkSuccession(of: foundAnchors())
             try log.synchronize()
-            // Not every mount knows how; the name was there before.
+            // Not every mount supports this; the name already existed.
             try? location.directory.synchronize()
             moveAnchors(to: log.base.position)
         }
     }
 
-    /// Runs the body with the writer lock, or with one of this device's own where the directory takes no files. Not at
-    /// all while another process is at it; what fails is tried again at the next opening.
+    /// Runs the body with the writer lock, or with a lock of this device if the directory accepts no files. Skipped
+    /// while another process holds the lock; failures are retried at the next opening.
     private func withAnchorsLocked(_ body: () throws(StorageError) -> Void) {
         do throws(StorageError) {
             try lock.holding(patience: .zero) { try? body() }
@@ -86,20 +86,19 @@ extension VaultStore {
         }
     }
 
-    /// Whether what is under the name says less than the state.
+    /// Whether the anchor under the name is older than the state.
     private func wantsAnchor(
         _ name: AnchorFiles.Name, _ position: LogPosition, _ generation: UInt64, _ files: AnchorFiles
     ) -> Bool {
         guard let found = files.read(name), found.counts(keys) else { return true }
-        // What is known of another vault at the path as given counts when its owner turns the link back.
+        // An anchor of another vault at the given path stays valid, for when its owner turns the link back.
         guard found.anchor.vaultID == header.vaultID else { return false }
         guard found.isSigned(by: keys.anchor) else { return (try? succession()?.passes(found)) == true }
         let (old, new) = ((found.anchor.generation, found.anchor.sequence), (generation, position.sequence))
         return old < new || old == new && found.anchor.resolvedName != files.resolved
     }
 
-    /// Under the writer lock: notes a state that is durable with its name. The device goes without if that fails, and a
-    /// later state is kept.
+    /// Under the writer lock: records a durable state. A failure is ignored, and a later state is recorded instead.
     func moveAnchors(to position: LogPosition, generation: UInt64? = nil) {
         guard let anchorFiles else { return }
         let generation = generation ?? header.generation
@@ -108,8 +107,7 @@ extension VaultStore {
         }
     }
 
-    /// Under the writer lock: what this device remembers of the place is of another state, which a person has let go on
-    /// purpose.
+    /// Under the writer lock: replaces the anchors of another state, which the user has deliberately abandoned.
     func replaceAnchors() {
         guard let anchorFiles else { return }
         try? anchorFiles.removeAll()
@@ -123,8 +121,8 @@ extension VaultStore {
         try? files.replace(name, with: anchor, keys: keys, environment.random)
     }
 
-    /// Writes down the newest state that this handle knows of, before it says that the file is behind that: the next
-    /// process, with no memory of its own, would take the older file for good.
+    /// Records the newest state that this handle knows, before reporting that the file is behind it: the next process,
+    /// which has no memory of its own, would otherwise accept the older file.
     func rememberNewest() { withAnchorsLocked { () throws(StorageError) in writeNewest() } }
 
     /// Under the writer lock.
@@ -143,8 +141,8 @@ extension VaultStore {
         }
     }
 
-    /// Makes an older copy, or whatever vault is at the path now, the state that everybody goes on from: the file is
-    /// written anew, so that two histories never share a generation.
+    /// Accepts an older copy, or whatever vault is at the path now, as the newest state: the file is rewritten, so that
+    /// two histories never share a generation.
     public func acceptAsNewest() throws(StorageError) {
         try withWriterLock { () throws(StorageError) in
             try rewrite(above: anchorFiles?.found().map(\.anchor) ?? [])
@@ -164,8 +162,8 @@ extension Anchor {
 }
 
 extension LockedStore {
-    /// What this device says of the newest state that it has seen here, which cannot be checked without a key. Empty:
-    /// nothing.
+    /// The device's records of the newest state seen at this place, which cannot be verified without a key; empty if
+    /// none.
     public var anchors: [Anchor] {
         AnchorFiles(of: location, environment)?.found().map(\.anchor).filter { $0.resolvedName != nil } ?? []
     }

@@ -4,20 +4,19 @@ internal import Dispatch
 internal import Glibc
 package import SystemPackage
 
-/// Says that something happened to the files of a directory, by inotify(7): a hint, no more. Nothing is asked for in
-/// the meantime.
+/// Reports changes of the files in a directory, by inotify(7), without polling. A report is only a hint.
 ///
 /// Unchecked: the source is activated and cancelled, which any thread may do.
 package final class DirectoryWatch: @unchecked Sendable {
     private let source: any DispatchSourceRead
 
-    /// - Returns: nil when the system does not let a process watch one more directory.
+    /// - Returns: `nil` if the system does not let the process watch another directory.
     package init?(_ directory: FilePath, onChange: @escaping @Sendable () -> Void) {
         guard let descriptor = LinuxFileSystem.watch(directory) else { return nil }
         source = DispatchSource.makeReadSource(
             fileDescriptor: descriptor, queue: DispatchQueue(label: "vault.watch", qos: .utility))
         source.setEventHandler {
-            // What happened does not matter, and many events are one look.
+            // The events themselves do not matter, and many events cause a single call.
             clinux_discard_input(descriptor)
             onChange()
         }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 internal import SystemPackage
 
-/// Disk space that is kept ready behind the end of the log, so that a delete works on a full disk.
+/// Disk space reserved after the end of the log, so that a delete works on a full disk.
 struct DiskReserve {
     /// In bytes.
     static let length = 65_536
@@ -9,20 +9,20 @@ struct DiskReserve {
     private enum State {
         case none
         case through(Int)
-        /// The file system has no reserves.
+        /// The file system does not support reservation.
         case unsupported
     }
 
     private var state = State.none
 
-    /// Truncation gives it away.
+    /// Forgets the reserve, which truncation releases.
     mutating func forget() { state = .none }
 
-    /// Makes sure of the reserve behind a commit that is about to be written.
+    /// Ensures the reserve after a commit that is about to be written.
     ///
     /// - Parameters:
     ///   - end: of the commit.
-    ///   - isDelete: deletes may use the reserve up.
+    ///   - isDelete: whether the commit may use up the reserve.
     mutating func take(through end: Int, from start: Int, of file: any VaultFile, isDelete: Bool) throws(StorageError) {
         switch state {
         case .unsupported: return
@@ -37,7 +37,7 @@ struct DiskReserve {
                 return
             }
             if isDelete, error == .noSpace || error == .diskQuotaExceeded { return }
-            // The second half is comfort; the first is the promise.
+            // The first half is required; the second only saves later reservations.
             do throws(Errno) { try take(end + DiskReserve.length, from: start, of: file) } catch {
                 throw .inputOutput(error, .reserve)
             }

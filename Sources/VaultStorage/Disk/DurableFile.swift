@@ -3,13 +3,13 @@ package import SystemPackage
 package import VaultCrypto
 internal import VaultFormat
 
-/// A file in the making: it gets its name once all of it is on the disk, or goes.
+/// A file under construction: named once all of it is on the disk, or removed.
 package struct DurableFile: ~Copyable {
-    /// What did not work, and how far the file had come.
+    /// The failed step, and how far the file had come.
     package struct Failure: Error {
         package let errno: Errno
         let task: FileTask
-        /// Whether it had its name already, which a crash may take away again.
+        /// Whether the file was already named, which a crash may undo.
         package let hasName: Bool
     }
 
@@ -20,14 +20,14 @@ package struct DurableFile: ~Copyable {
     private var hasName = false
 
     /// - Parameters:
-    ///   - name: that it will have.
-    ///   - needsLock: whether a file system without locks will not do.
+    ///   - name: the final name.
+    ///   - needsLock: whether to fail on a file system without locks.
     package init(_ name: String, in directory: any VaultDirectory, _ random: any RandomSource, needsLock: Bool = true)
         throws(Errno)
     {
         let temporaryName = Self.prefix(name) + hexadecimal(random.bytes(8))
         let file = try directory.createTemporary(temporaryName)
-        // A process that cleans up leaves a file alone that its writer has locked.
+        // A process that cleans up skips files locked by their writer.
         do throws(Errno) { _ = try file.tryLock(exclusive: true) } catch {
             guard !needsLock else {
                 try? directory.remove(temporaryName)
@@ -42,18 +42,18 @@ package struct DurableFile: ~Copyable {
 
     deinit { if !hasName { try? directory.remove(temporaryName) } }
 
-    /// Makes its content durable, gives it its name, and makes that durable.
+    /// Makes the content durable, names the file, and makes the name durable.
     consuming func finish(replacing: Bool) throws(Failure) {
         try synchronize()
         try giveName(replacing: replacing)
     }
 
-    /// Makes its content durable, which takes long.
+    /// Makes the content durable, which may take long.
     package borrowing func synchronize() throws(Failure) {
         try step(.synchronize) { () throws(Errno) in try file.synchronize() }
     }
 
-    /// Gives what is on the disk its name, and makes that durable.
+    /// Names the durable file, and makes the name durable.
     package consuming func giveName(replacing: Bool) throws(Failure) {
         try step(.rename) { () throws(Errno) in
             try directory.install(file, temporaryName: temporaryName, as: name, replacing: replacing)
@@ -62,7 +62,7 @@ package struct DurableFile: ~Copyable {
         try step(.synchronize) { () throws(Errno) in try directory.synchronize() }
     }
 
-    /// Makes a file of these bytes.
+    /// Writes the bytes to a file.
     package static func write(
         _ bytes: Span<UInt8>, to name: String, in directory: any VaultDirectory, replacing: Bool,
         _ random: any RandomSource
@@ -78,17 +78,18 @@ package struct DurableFile: ~Copyable {
 
     private static func prefix(_ name: String) -> String { ".\(name).tmp-" }
 
-    /// Removes what killed processes left of files that were to have the name; only who may make one may call this.
+    /// Removes temporary files of killed processes for this name; only callers that may create such a file may call
+    /// this.
     static func removeLeftovers(of name: String, in directory: any VaultDirectory, ownedBy user: UInt32) {
         guard let names = try? directory.names() else { return }
         let prefix = prefix(name)
         for leftover in names where leftover.hasPrefix(prefix) {
-            // Exactly the names that this program makes: a user may call another vault nearly the same.
+            // Matches only the names that this program makes: another vault may have a similar name.
             let tag = leftover.dropFirst(prefix.count).utf8
             guard tag.count == 16, tag.allSatisfy({ (0x30...0x39).contains($0) || (0x61...0x66).contains($0) }),
                 let status = try? directory.status(of: leftover), status.kind == .regular, status.owner == user
             else { continue }
-            // One that is being written is locked by its writer.
+            // A file still being written is locked by its writer.
             guard let file = try? directory.open(leftover, writable: true), (try? file.tryLock(exclusive: true)) == true
             else { continue }
             try? directory.remove(leftover)

@@ -2,8 +2,8 @@
 internal import Synchronization
 internal import SystemPackage
 
-/// Whether a sync of a vault's file or directory has failed. What the kernel counts as written may be lost from then
-/// on, so that a failed sync is never tried again as if nothing had happened.
+/// Whether a sync of a vault's file or directory has failed. After that, data that the kernel counts as written may be
+/// lost, so a failed sync is never retried as if nothing had happened.
 final class Health: Sendable {
     private let flag = Atomic(false)
 

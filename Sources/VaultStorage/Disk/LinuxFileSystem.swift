@@ -31,9 +31,9 @@ public struct LinuxFileSystem: VaultFileSystem {
         made.root = path.root
         for component in path.components {
             made.append(component)
-            // The path is a C string for the length of the call.
+            // The path is a C string for the duration of the call.
             let result = unsafe made.withPlatformString { path in
-                // The umask could take the user's own rights away.
+                // The umask could remove the user's own rights.
                 unsafe mkdir(path, 0o700) == 0 ? unsafe chmod(path, 0o700) : -1
             }
             guard result == 0 || errno == EEXIST || errno == EROFS || errno == EACCES && isDirectory(made) else {
@@ -86,7 +86,7 @@ public struct LinuxFileSystem: VaultFileSystem {
         return unsafe FilePath(platformString: resolved)
     }
 
-    /// Nil when the path is no symbolic link or does not exist.
+    /// Returns `nil` if the path is not a symbolic link or does not exist.
     private func readLink(_ path: FilePath) throws(Errno) -> FilePath? {
         var buffer = [CChar](repeating: 0, count: 4097)
         let length = unsafe path.withPlatformString { path in unsafe readlink(path, &buffer, 4096) }
@@ -94,7 +94,7 @@ public struct LinuxFileSystem: VaultFileSystem {
             if errno == EINVAL || errno == ENOENT { return nil }
             throw Errno(rawValue: errno)
         }
-        // The buffer has one byte more than the link, and was zeros before.
+        // The buffer is one byte longer than the link and was zeroed.
         return unsafe buffer.withUnsafeBufferPointer { buffer in
             unsafe buffer.baseAddress.map { unsafe FilePath(platformString: $0) }
         }
@@ -102,15 +102,15 @@ public struct LinuxFileSystem: VaultFileSystem {
 }
 
 extension LinuxFileSystem {
-    /// A descriptor that can be read when something happens to the files of a directory; the caller closes it. Nil: the
-    /// system gives none.
+    /// A descriptor that becomes readable when a file of a directory changes; the caller closes it. `nil` if the system
+    /// provides none.
     static func watch(_ directory: FilePath) -> Int32? {
         let descriptor = unsafe clinux_watch_directory(directory.string)
         return descriptor < 0 ? nil : Int32(descriptor)
     }
 }
 
-/// A descriptor that is closed with its last owner.
+/// A descriptor, closed with its last owner.
 private final class Descriptor: Sendable {
     let number: Int32
 
@@ -130,7 +130,7 @@ private final class Descriptor: Sendable {
 
     func read(_ count: Int, at offset: Int) throws(Errno) -> [UInt8] {
         var failure: Errno?
-        // The buffer has `count` bytes; what pread filled is what counts as initialized.
+        // The buffer has `count` bytes, of which those that pread filled count as initialized.
         let bytes = unsafe [UInt8](unsafeUninitializedCapacity: count) { buffer, filled in
             while filled < count {
                 let length = unsafe pread(
@@ -146,7 +146,7 @@ private final class Descriptor: Sendable {
     }
 }
 
-/// Runs a wrapper that returns -errno, again when a signal interrupted it.
+/// Runs a wrapper that returns -errno, and retries after a signal.
 private func checked(_ call: () -> Int) throws(Errno) -> Int {
     while true {
         let result = call()
@@ -156,7 +156,7 @@ private func checked(_ call: () -> Int) throws(Errno) -> Int {
     }
 }
 
-/// Runs a function that returns -1 and sets errno, again when a signal interrupted it.
+/// Runs a function that returns -1 and sets errno, and retries after a signal.
 private func succeed(_ call: () -> Int32) throws(Errno) {
     while call() != 0 {
         if errno != EINTR { throw Errno(rawValue: errno) }
@@ -214,8 +214,8 @@ private final class LinuxDirectory: VaultDirectory {
     }
 
     func createTemporary(_ name: String) throws(Errno) -> any VaultFile {
-        // A file without a name leaves no litter when the process dies. Not every file system has them.
-        // Giving one a name goes by /proc, which a container may lack.
+        // An unnamed file leaves nothing behind if the process dies. Not every file system supports it, and naming it
+        // uses /proc, which a container may lack.
         if unsafe access("/proc/self/fd", X_OK) == 0,
             let nameless = try? Descriptor(at: descriptor.number, ".", unnamedTemporaryFile | O_RDWR | O_CLOEXEC, 0o600)
         {
@@ -239,12 +239,12 @@ private final class LinuxDirectory: VaultDirectory {
         }
     }
 
-    /// Gives a file a name that is free.
+    /// Gives a file a name that is not taken.
     private func renameOrLink(_ old: String, _ new: String) throws(Errno) {
         do throws(Errno) {
             _ = try checked { unsafe clinux_rename_no_replace(descriptor.number, old, new) }
         } catch {
-            // NFS, 9P and some of FUSE have no rename that spares what is there; all but the last have links.
+            // NFS, 9P and some FUSE file systems lack a rename that does not replace; all but the last support links.
             guard error == .invalidArgument || error == .noFunction || error == .notSupported else { throw error }
             try succeed { unsafe linkat(descriptor.number, old, descriptor.number, new, 0) }
             try? remove(old)
@@ -255,12 +255,12 @@ private final class LinuxDirectory: VaultDirectory {
 
     func forEachName(_ body: (String) throws(Errno) -> Void) throws(Errno) {
         let own = try Descriptor(at: descriptor.number, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC)
-        // The stream takes the duplicate over and closes it.
+        // The stream owns the duplicate and closes it.
         let duplicate = fcntl(own.number, F_DUPFD_CLOEXEC, 0)
         guard duplicate >= 0, let stream = unsafe fdopendir(duplicate) else { throw Errno(rawValue: errno) }
         defer { unsafe closedir(stream) }
         while true {
-            // At the end readdir leaves it as it is.
+            // At the end of the directory, readdir leaves errno unchanged.
             errno = 0
             guard let entry = unsafe readdir(stream) else {
                 guard errno == 0 else { throw Errno(rawValue: errno) }
@@ -282,7 +282,7 @@ private final class LinuxDirectory: VaultDirectory {
 
     func createDirectory(_ name: String) throws(Errno) {
         try succeed { unsafe mkdirat(descriptor.number, name, 0o700) }
-        // The umask could take the user's own rights away. On FAT, which has none to give, they are there.
+        // The umask could remove the user's own rights. FAT has no modes to set and always grants them.
         guard let made = try status(of: name), made.mode & 0o700 != 0o700 else { return }
         try succeed { unsafe fchmodat(descriptor.number, name, 0o700, AT_SYMLINK_NOFOLLOW) }
     }
@@ -328,7 +328,7 @@ private final class LinuxFile: VaultFile {
                 unsafe pwrite(descriptor.number, $0.baseAddress, $0.count, off_t(offset))
             }
             if length > 0 { return length }
-            // A device that takes nothing and says nothing is full.
+            // A device that writes nothing without an error is full.
             if length == 0 { throw .noSpace }
             if errno != EINTR { throw Errno(rawValue: errno) }
         }
@@ -340,7 +340,7 @@ private final class LinuxFile: VaultFile {
         _ = try checked { clinux_reserve(descriptor.number, Int64(offset), Int64(count)) }
     }
 
-    // A failed sync is never tried again as if nothing had happened, so only an interruption is.
+    // A failed sync is never retried as if nothing had happened; only an interruption is.
     func synchronizeData() throws(Errno) { try succeed { fdatasync(descriptor.number) } }
 
     func synchronize() throws(Errno) { try succeed { fsync(descriptor.number) } }
@@ -358,7 +358,7 @@ private final class LinuxFile: VaultFile {
     func unlock() -> Bool { clinux_lock(descriptor.number, CLINUX_LOCK_NONE) == 0 }
 }
 
-/// 978,307,200 s lie between 1970 and 2001.
+/// 978,307,200 s separate 1970 from 2001.
 private func secondsSince2001(_ time: timespec) -> Double {
     Double(time.tv_sec - 978_307_200) + Double(time.tv_nsec) / 1e9
 }

@@ -2,7 +2,7 @@
 internal import Synchronization
 public import SystemPackage
 
-/// Files that live as long as the value and are seen by nobody else: for the tests of applications.
+/// Private files that live as long as the value: for the tests of applications.
 public final class MemoryFileSystem: VaultFileSystem {
     private let root = MemoryDirectory(path: "/")
 
@@ -112,7 +112,7 @@ private final class MemoryDirectory: VaultDirectory {
     }
 
     func child(_ name: String, creating: Bool) throws(Errno) -> MemoryDirectory {
-        // What is there already is what is wanted.
+        // An existing directory is fine.
         if creating { try? createDirectory(name) }
         let (child, isFile) = state.withLock { ($0.directories[name], $0.names[name] != nil) }
         guard let child else { throw isFile ? .notDirectory : .noSuchFileOrDirectory }
@@ -124,7 +124,7 @@ private final class MemoryDirectory: VaultDirectory {
     var weakFileSystem: String? { nil }
 }
 
-/// What a file is, whatever it is called and however often it is open.
+/// A file, independent of its name and open handles.
 private final class Inode: Sendable {
     let number: UInt64
     private let content = Mutex<[UInt8]>([])

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 public import SystemPackage
 
-/// What a file is, as `lstat` or `fstat` say it.
+/// The status of a file, as returned by `lstat` or `fstat`.
 public struct FileStatus: Equatable, Sendable {
     public enum Kind: Sendable { case regular, directory, symbolicLink, other }
 
@@ -14,7 +14,7 @@ public struct FileStatus: Equatable, Sendable {
     /// The low twelve bits.
     public var mode: UInt32
     public var links: Int
-    /// When its bytes changed last, in seconds since 2001, by the clock of the file system.
+    /// The time of the last modification, in seconds since 2001, by the file system's clock.
     public var modified: Double
 
     public init(
@@ -35,23 +35,22 @@ public struct FileStatus: Equatable, Sendable {
     package func isSameFile(as other: FileStatus) -> Bool { device == other.device && inode == other.inode }
 }
 
-/// The port to the disk: everything that ``VaultStore`` knows of the world goes through it, so that crashes can be
-/// enumerated.
+/// The port to the disk: all disk access of ``VaultStore`` goes through it, so that crashes can be enumerated.
 public protocol VaultFileSystem: Sendable {
     /// The path with every symbolic link followed; its last component need not exist.
     func resolve(_ path: FilePath) throws(Errno) -> FilePath
-    /// Where relative paths begin.
+    /// The directory to which relative paths refer.
     func workingDirectory() throws(Errno) -> FilePath
-    /// Makes the directory and what is missing above it, mode 0700.
+    /// Creates the directory and missing parents, mode 0700.
     func createDirectories(_ path: FilePath) throws(Errno)
     func openDirectory(_ path: FilePath) throws(Errno) -> any VaultDirectory
     /// The effective user.
     var user: UInt32 { get }
-    /// Whether nobody but the user is in the group.
+    /// Whether the user is the only member of the group.
     func isPrivateGroup(_ group: UInt32) -> Bool
     /// The largest file that this process may write (RLIMIT_FSIZE), or `Int.max`.
     var fileSizeLimit: Int { get }
-    /// MemAvailable in bytes, where the system tells.
+    /// MemAvailable in bytes, if the system reports it.
     var availableMemory: UInt64? { get }
 }
 
@@ -59,30 +58,31 @@ public protocol VaultFileSystem: Sendable {
 public protocol VaultDirectory: AnyObject, Sendable {
     var path: FilePath { get }
     func status() throws(Errno) -> FileStatus
-    /// Does not follow a symbolic link. Nil: there is no such name.
+    /// Does not follow a symbolic link. `nil` if there is no such name.
     func status(of name: String) throws(Errno) -> FileStatus?
-    /// Opens an existing file; neither follows a symbolic link nor waits for a FIFO.
+    /// Opens an existing file; does not follow a symbolic link or wait for a FIFO.
     func open(_ name: String, writable: Bool) throws(Errno) -> any VaultFile
-    /// Opens a file, made empty with mode 0600 if it does not exist.
+    /// Opens a file, created empty with mode 0600 if it does not exist.
     func openOrCreate(_ name: String) throws(Errno) -> any VaultFile
-    /// Makes a new file, mode 0600 whatever the umask, that has this name or none until it is placed.
+    /// Creates a file, mode 0600 whatever the umask, with this name or unnamed until it is installed.
     func createTemporary(_ name: String) throws(Errno) -> any VaultFile
-    /// Gives a temporary file its place.
+    /// Gives a temporary file its final name.
     ///
-    /// - Throws: `.fileExists` when it must not replace and the name is taken.
+    /// - Throws: `.fileExists` if the name is taken and must not be replaced.
     func install(_ file: any VaultFile, temporaryName: String, as name: String, replacing: Bool) throws(Errno)
     func remove(_ name: String) throws(Errno)
-    /// Shows each name without keeping it, in no order. A name that comes or goes meanwhile may be shown or not.
+    /// Calls the body with each name without keeping it, unordered. A name added or removed meanwhile may be included
+    /// or not.
     func forEachName(_ body: (String) throws(Errno) -> Void) throws(Errno)
     /// Opens a directory in this one; does not follow a symbolic link.
     func directory(_ name: String) throws(Errno) -> any VaultDirectory
-    /// Makes a directory in this one, mode 0700 whatever the umask.
+    /// Creates a directory in this one, mode 0700 whatever the umask.
     ///
-    /// - Throws: `.fileExists` when the name is taken.
+    /// - Throws: `.fileExists` if the name is taken.
     func createDirectory(_ name: String) throws(Errno)
     /// `fsync` of the directory.
     func synchronize() throws(Errno)
-    /// The file system's name when locks and renames are weaker on it, as on network file systems.
+    /// The file system's name if its locks and renames are weaker, as on network file systems; else `nil`.
     var weakFileSystem: String? { get }
 }
 
@@ -94,23 +94,23 @@ extension VaultDirectory {
     }
 }
 
-/// An open file. Reads and writes say where; there is no position.
+/// An open file. Reads and writes specify an offset; there is no position.
 public protocol VaultFile: AnyObject, Sendable {
     func status() throws(Errno) -> FileStatus
     /// Up to `count` bytes; fewer only at the end of the file.
     func read(_ count: Int, at offset: Int) throws(Errno) -> [UInt8]
-    /// Returns how many of the bytes were written: one or more.
+    /// Writes at least one of the bytes and returns how many.
     func write(_ bytes: Span<UInt8>, at offset: Int) throws(Errno) -> Int
     func truncate(to size: Int) throws(Errno)
-    /// Takes disk space beyond the end without changing the size (`FALLOC_FL_KEEP_SIZE`).
+    /// Allocates disk space beyond the end without changing the size (`FALLOC_FL_KEEP_SIZE`).
     func reserve(_ count: Int, at offset: Int) throws(Errno)
     /// `fdatasync`
     func synchronizeData() throws(Errno)
     /// `fsync`
     func synchronize() throws(Errno)
-    /// An open-file-description lock on the whole file. Returns false when another holder is in the way.
+    /// An open-file-description lock on the whole file. Returns `false` if another holder conflicts.
     func tryLock(exclusive: Bool) throws(Errno) -> Bool
-    /// - Returns: false when the system does not let go of the lock; closing the file does then.
+    /// - Returns: `false` if the system does not release the lock; closing the file does then.
     @discardableResult
     func unlock() -> Bool
 }
@@ -125,11 +125,11 @@ extension VaultFile {
     }
 }
 
-/// Time, passed in.
+/// The source of time, passed in.
 public protocol VaultClock: Sendable {
     /// Seconds since 2001-01-01T00:00:00Z (CFAbsoluteTime).
     var now: Double { get }
-    /// A time that only rises.
+    /// A monotonic time.
     var uptime: Duration { get }
     func sleep(for duration: Duration)
 }

@@ -3,18 +3,18 @@ package import SystemPackage
 internal import VaultCrypto
 internal import VaultFormat
 
-/// Where a vault is: a directory that was opened once, and a name in it. Nothing looks at the path again.
+/// The location of a vault: an open directory, and a name in it. The path is not resolved again.
 struct VaultLocation {
     let fileSystem: any VaultFileSystem
     let directory: any VaultDirectory
     let name: String
-    /// The path as it was given, from the root: links and `..` stand as they are.
+    /// The absolute form of the given path, with links and `..` unresolved.
     let given: FilePath
 
     /// Resolves the path and checks the directory.
     ///
-    /// - Throws: `.noVault` when the directory does not exist; `.refused` when others could put a file of theirs in the
-    ///   vault's place.
+    /// - Throws: `.noVault` if the directory does not exist; `.refused` if other users could put a file of theirs in
+    ///   the vault's place.
     init(_ path: FilePath, on fileSystem: any VaultFileSystem) throws(StorageError) {
         let resolved: FilePath
         do throws(Errno) { resolved = try fileSystem.resolve(path) } catch {
@@ -22,7 +22,7 @@ struct VaultLocation {
             throw .inputOutput(error, .resolve)
         }
         guard let name = resolved.lastComponent?.string else { throw .refused(.notARegularFile) }
-        // The temporary file's name has 22 bytes more, and a name has at most 255.
+        // The temporary file's name is 22 bytes longer, and a name has at most 255.
         guard name.utf8.count <= 233 else { throw .refused(.nameTooLong) }
         do throws(Errno) { directory = try fileSystem.openDirectory(resolved.removingLastComponent()) } catch {
             if error == .noSuchFileOrDirectory { throw .noVault }
@@ -30,14 +30,14 @@ struct VaultLocation {
         }
         self.fileSystem = fileSystem
         self.name = name
-        // A process without a working directory names files from the root, or none.
+        // Without a working directory, a process can only use absolute paths.
         given = ((try? fileSystem.workingDirectory()) ?? "/").pushingUnresolved(path)
         try checkDirectory()
     }
 
-    /// Where a file is to be made.
+    /// The location of a new file.
     ///
-    /// - Throws: `.inputOutput` when its directory does not exist.
+    /// - Throws: `.inputOutput` if its directory does not exist.
     init(ofNew path: FilePath, on fileSystem: any VaultFileSystem) throws(StorageError) {
         do throws(StorageError) { try self.init(path, on: fileSystem) } catch {
             throw error == .noVault ? .inputOutput(.noSuchFileOrDirectory, .openDirectory) : error
@@ -46,12 +46,12 @@ struct VaultLocation {
 
     var path: FilePath { directory.path.appending(name) }
 
-    /// Opens the vault file, for writing too if that is allowed.
+    /// Opens the vault file for reading, and if requested for writing.
     func open(writable: Bool) throws(StorageError) -> any VaultFile {
         guard let status = try attempt(.open, directory.status(of: name)) else {
             throw .noVault
         }
-        // Before the open: opening a device can have effects of its own.
+        // Checked before opening, since opening a device can have side effects.
         guard status.kind == .regular else { throw .refused(.notARegularFile) }
         guard status.owner == fileSystem.user else { throw .refused(.foreignOwner) }
         let file: any VaultFile
@@ -59,14 +59,14 @@ struct VaultLocation {
             if error == .noSuchFileOrDirectory { throw .noVault }
             throw .inputOutput(error, .open)
         }
-        // And after it: this is the file that will be read, whatever the name stood for before.
+        // Checked again after opening: this is the file that will be read, whatever the name referred to before.
         let opened = try attempt(.open, file.status())
         guard opened.kind == .regular else { throw .refused(.notARegularFile) }
         guard opened.owner == fileSystem.user else { throw .refused(.foreignOwner) }
         let refusal: Refusal? =
             opened.mode & 0o077 != 0 ? .accessibleByOthers : opened.links > 1 ? .severalLinks : nil
         guard let refusal else { return file }
-        // Of another program's file nobody is to change the mode or the links.
+        // The user should not be asked to change the mode or the links of another program's file.
         throw try beginsAsVault(file) ? .refused(refusal) : .damaged(.notAVault)
     }
 
@@ -86,17 +86,17 @@ struct VaultLocation {
 
     var lockName: String { ".\(name).lock" }
 
-    /// The file that will be the vault.
+    /// Creates the temporary file that becomes the vault.
     func newFile(_ random: any RandomSource) throws(Errno) -> DurableFile {
         try DurableFile(name, in: directory, random)
     }
 
-    /// Removes temporary files that a killed process left; only the holder of the writer lock may.
+    /// Removes temporary files of killed processes; only the holder of the writer lock may call this.
     func removeLeftovers() { DurableFile.removeLeftovers(of: name, in: directory, ownedBy: fileSystem.user) }
 }
 
 extension FilePath {
-    /// Another path seen from here: without `.`, and with everything else as it stands.
+    /// Another path relative to this one: without `.`, otherwise unresolved.
     package func pushingUnresolved(_ path: FilePath) -> FilePath {
         let whole = pushing(path)
         return FilePath(root: whole.root, whole.components.filter { $0.kind != .currentDirectory })

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 internal import SystemPackage
 
-/// The lock between processes: on a side file that is made once and never unlinked or renamed.
+/// The lock between processes, on a side file that is created once and never unlinked or renamed.
 ///
-/// A lock on the vault file itself would leave two holders after a rename: one on each inode.
+/// A lock on the vault file itself would allow two holders after a rename: one on each inode.
 final class WriterLock {
     static let patience = Duration.seconds(30)
 
@@ -11,7 +11,7 @@ final class WriterLock {
     private let clock: any VaultClock
     var patience: Duration
     private var file: (any VaultFile)?
-    /// What the open file is, which it stays.
+    /// The identity of the open file, which does not change.
     private var identity: FileStatus?
 
     init(_ location: VaultLocation, clock: any VaultClock, patience: Duration) {
@@ -22,7 +22,7 @@ final class WriterLock {
 
     /// Runs the body with the lock for writing.
     ///
-    /// - Parameter patience: how long to wait for another writer; nil for as long as the lock was made with.
+    /// - Parameter patience: how long to wait for another writer; `nil` for the lock's default.
     /// - Throws: `.busy`.
     func holding<R: ~Copyable>(patience: Duration? = nil, _ body: () throws(StorageError) -> R) throws(StorageError)
         -> R
@@ -35,14 +35,14 @@ final class WriterLock {
         return try body()
     }
 
-    /// Runs the body while no other process writes.
+    /// Runs the body while no other process can write.
     func keepingWritersOut<R: ~Copyable>(_ body: () throws(StorageError) -> R) throws(StorageError) -> R {
         let isLocked = try lockShared()
         defer { if isLocked { unlock() } }
         return try body()
     }
 
-    /// Takes the lock for reading. Returns false where there can be no writer: the directory takes no files and has no
+    /// Takes the lock for reading. Returns `false` if there can be no writer: the directory accepts no files and has no
     /// lock file.
     private func lockShared() throws(StorageError) -> Bool {
         do throws(StorageError) { _ = try opened(creating: true) } catch {
@@ -56,7 +56,8 @@ final class WriterLock {
         return true
     }
 
-    /// A lock that stays would keep out the next handle, in this process too.
+    /// Releases the lock by closing the file if necessary: a lock that remained would block the next handle, even in
+    /// this process.
     private func unlock() { if file?.unlock() == false { file = nil } }
 
     private func wait(_ patience: Duration, _ tryOnce: () throws(StorageError) -> Bool) throws(StorageError) {
@@ -70,7 +71,7 @@ final class WriterLock {
                     unlock()
                     throw error
                 }
-                // Another program removed the side file: what was locked is no longer what others lock.
+                // Another program removed the side file, so other processes lock a different file.
                 file = nil
                 continue
             }
@@ -89,7 +90,7 @@ final class WriterLock {
                 ? try location.directory.openOrCreate(location.lockName)
                 : try location.directory.open(location.lockName, writable: false)
         } catch {
-            // A file can be made in every directory but one that was removed.
+            // A file can be created in every directory except one that was removed.
             throw creating && error == .noSuchFileOrDirectory ? .noVault : .inputOutput(error, .lock)
         }
         let status = try attempt(.lock, made.status())

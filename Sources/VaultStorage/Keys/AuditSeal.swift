@@ -2,7 +2,7 @@
 internal import VaultCrypto
 internal import VaultFormat
 
-/// The key of an audit log, which a locked vault still has: what it seals says what was done, and opens nothing.
+/// The key of an audit log, which remains available in a locked vault: it authenticates entries and opens nothing.
 public final class AuditSeal: Sendable {
     private let key: SecretBytes
 
@@ -14,7 +14,7 @@ public final class AuditSeal: Sendable {
 
     /// `BLAKE2b-256(K_audit, previous || line)`.
     ///
-    /// - Parameter previous: the 32 bytes of the line before.
+    /// - Parameter previous: the 32 bytes of the previous line.
     /// - Returns: 32 bytes.
     public func tag(of line: [UInt8], after previous: [UInt8]) -> [UInt8] {
         var hash = KeyedHash(key: key)

@@ -2,14 +2,15 @@
 internal import VaultCrypto
 public import VaultFormat
 
-/// What a key derivation costs.
+/// The cost of a key derivation.
 public struct KeyDerivationCost: Equatable, Sendable {
     public let passes: UInt32
     public let memoryBytes: UInt64
 
     /// - Parameters:
     ///   - passes: 3 to 64.
-    ///   - memoryBytes: 64 MiB to 4 GiB, a multiple of 1,024; together at most 16 GiB-passes. Nil for anything else.
+    ///   - memoryBytes: 64 MiB to 4 GiB, a multiple of 1,024; together at most 16 GiB-passes. Returns `nil` for
+    ///     anything else.
     public init?(passes: UInt32, memoryBytes: UInt64) {
         guard (3...KeySlot.passesBounds.upperBound).contains(passes),
             ((64 << 20)...KeySlot.memoryBounds.upperBound).contains(memoryBytes), memoryBytes % 1024 == 0,
@@ -29,22 +30,22 @@ public struct KeyDerivationCost: Equatable, Sendable {
     public static let moderate = KeyDerivationCost(unchecked: 3, 256 << 20)
     /// 1 GiB, 4 passes.
     public static let sensitive = KeyDerivationCost(unchecked: 4, 1 << 30)
-    /// The least that a reader accepts, below what any vault of a user's may have. For tests.
+    /// The minimum that a reader accepts, below the minimum for users' vaults. For tests.
     package static let weakest = KeyDerivationCost(unchecked: 1, 8 << 20)
 }
 
 extension KeySlot {
-    /// What the slot's derivation costs. Nil: not Argon2id, or less than a new slot may cost.
+    /// The cost of the slot's derivation; `nil` if not Argon2id, or below the minimum for a new slot.
     public var cost: KeyDerivationCost? {
         guard case .argon2id(let passes, let memoryBytes) = stretching else { return nil }
         return KeyDerivationCost(passes: passes, memoryBytes: memoryBytes)
     }
 
-    /// Makes a slot that opens with the secret.
+    /// Makes a slot that the secret opens.
     ///
     /// The salt, the nonce and the slot's identifier are new each time.
     ///
-    /// - Parameter cost: of a passphrase; the others have the entropy that stretching makes up for.
+    /// - Parameter cost: of a passphrase; the other secrets have enough entropy without stretching.
     static func sealing(
         _ vaultKey: borrowing SecretBytes, for secret: UnlockingSecret, cost: KeyDerivationCost, vaultID: [UInt8],
         name: String,
@@ -74,13 +75,13 @@ extension KeySlot {
         return slot
     }
 
-    /// Whether it takes a passphrase and a guess at it costs less than a new slot may have it cost.
+    /// Whether the slot takes a passphrase and its derivation costs less than a new slot's minimum.
     var isWeak: Bool { kind.takesPassphrase && cost == nil }
 
-    /// Derives the master key and opens the slot's box. Nil: the secret is another one.
+    /// Derives the master key and opens the slot's box. Returns `nil` for a wrong secret.
     func open(_ secret: borrowing SecretBytes, vaultID: [UInt8]) throws(StorageError) -> SecretBytes? {
         let keys = try secured(SlotKeys(self, secret: secret, vaultID: vaultID))
-        // A box of two keys could otherwise be used to find out which of a set of passphrases is the right one.
+        // Without the commitment, a box that two keys open could reveal which of a set of passphrases is right.
         guard isEqualInConstantTime(keys.commitment.span, commitment.span) else { return nil }
         do throws(CryptoError) {
             let plain = try SecretBox.open(box.span, nonce: nonce.span, key: keys.masterKey)

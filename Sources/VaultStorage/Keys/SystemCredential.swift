@@ -4,17 +4,18 @@ internal import SystemPackage
 internal import VaultCrypto
 internal import VaultFormat
 
-/// Secrets that only this machine opens, sealed by systemd-creds(1) with the key of the system
-/// (`/var/lib/systemd/credential.secret`, for root alone) or with the TPM2 chip.
+/// Secrets that only this machine can open, sealed by systemd-creds(1) with the system's key
+/// (`/var/lib/systemd/credential.secret`, readable by root only) or with the TPM2 chip.
 ///
-/// systemd and tpm2-tss do all of it; what passes to and fro is 32 bytes and their sealed form.
+/// systemd and tpm2-tss do the sealing; only the 32 bytes and their sealed form are exchanged.
 public struct SystemCredential: Sendable {
-    /// As `--tpm2-device` takes it: a device, or a driver of tpm2-tss and its parameter. Nil: the chip of the machine.
+    /// The argument of `--tpm2-device`: a device, or a driver of tpm2-tss and its parameter; `nil` for the machine's
+    /// chip.
     public var device: String?
-    /// The platform configuration registers that the chip compares, as `--tpm2-pcrs` takes them.
+    /// The platform configuration registers that the chip compares, as the argument of `--tpm2-pcrs`.
     ///
-    /// 16 is the one that firmware leaves alone: the secret is bound to the chip and to nothing that an update or a new
-    /// system changes.
+    /// Firmware does not change register 16, so the secret is bound to the chip only, and not to state that an update
+    /// or a new system changes.
     public var registers: String
 
     public init(device: String? = nil, registers: String = "16") {
@@ -22,7 +23,7 @@ public struct SystemCredential: Sendable {
         self.registers = registers
     }
 
-    /// The longest sealed form that has room in a vault's header.
+    /// The longest sealed form that fits in a vault's header.
     static let longestBlob = Header.annexLength
     private static let patience: Int32 = 30
     private static let paths = [
@@ -58,15 +59,14 @@ public struct SystemCredential: Sendable {
             ["decrypt", "--name=\(Self.name(vaultID))", "--newline=no"]
             + (provider == .tpm2 ? try deviceArgument() : [])
         let input = try secured(SecretBytes(copying: blob.span))
-        // One more, so that what is longer shows.
+        // A byte more than expected, so that longer output is detected.
         var opened = try secured(SecretBytes(zeroed: 33))
         guard try run(arguments, input, into: &opened) == 32 else { throw .machineSecret(.failed) }
         return Secret(try secured(opened.copy(of: 0..<32)))
     }
 
-    /// What a credential begins with in base64: 126 of the 128 bits that name its key (systemd,
-    /// src/shared/creds-util.h). systemd-creds also opens what was sealed with a key that is no secret, so that any
-    /// user could have made it.
+    /// The base64 prefixes of credentials: 126 of the 128 bits that name their key (systemd, src/shared/creds-util.h).
+    /// systemd-creds also opens credentials sealed with a well-known key, which any user could have made.
     private static let beginnings: [KeySlot.Provider: [StaticString]] = [
         .systemdCredential: ["Whxqht+dQJax1aZeCGLxm"], .tpm2: ["DHzAexF2RZGcSwvqCLwg/", "+vfrk0HjQSyhpDb5Wik2L"],
     ]
@@ -75,7 +75,8 @@ public struct SystemCredential: Sendable {
         (beginnings[provider] ?? []).contains { blob.starts(with: "\($0)".utf8) }
     }
 
-    /// The drivers that talk to a chip. Others of tpm2-tss run programs, and a variable may name the device.
+    /// The drivers that talk to a chip. Other drivers of tpm2-tss run programs, and an environment variable may set the
+    /// device.
     private static let drivers = ["device", "swtpm", "tabrmd", "mssim"]
 
     private func deviceArgument() throws(StorageError) -> [String] {
@@ -88,7 +89,7 @@ public struct SystemCredential: Sendable {
         return ["--tpm2-device=\(device)"]
     }
 
-    /// What the sealed form is bound to, so that one vault's is of no use in another.
+    /// The name bound into the sealed form, so that it is useless in another vault.
     private static func name(_ vaultID: [UInt8]) -> String { "vault.\(hexadecimal(vaultID))" }
 
     private func run(_ arguments: [String], _ input: borrowing SecretBytes, into output: inout SecretBytes)
@@ -113,7 +114,7 @@ public struct SystemCredential: Sendable {
         let list: [CChar] = arguments.flatMap { (argument: String) -> [CChar] in Array(argument.utf8CString) } + [0]
         return input.withBytes { input in
             output.withMutableBytes { output in
-                // All three are lent for the length of the call.
+                // All three are lent for the duration of the call.
                 unsafe input.withUnsafeBytes { input in
                     unsafe output.withUnsafeMutableBytes { output in
                         unsafe clinux_exchange(

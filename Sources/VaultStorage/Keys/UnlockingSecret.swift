@@ -2,13 +2,13 @@
 public import VaultCrypto
 package import VaultFormat
 
-/// What opens a slot of a vault.
+/// A secret that opens a slot of a vault.
 public enum UnlockingSecret: Sendable {
     case passphrase(Passphrase)
     case recoveryCode(RecoveryCode)
     case passphraseAndKeyFile(Passphrase, KeyFile)
     case keyFile(KeyFile)
-    /// 32 bytes that this machine keeps: see ``LockedStore/machineSecret(with:)``.
+    /// 32 bytes kept by this machine: see ``LockedStore/machineSecret(with:)``.
     case external(Secret)
 
     /// The kind of slot that it opens.
@@ -22,7 +22,7 @@ public enum UnlockingSecret: Sendable {
         }
     }
 
-    /// One secret for each of ``VaultFormat/KeySlot/Kind/parts``.
+    /// The secrets, one per ``VaultFormat/KeySlot/Kind/parts``.
     package var parts: [Secret] {
         switch self {
         case .passphrase(let passphrase): [passphrase.secret]
@@ -34,7 +34,7 @@ public enum UnlockingSecret: Sendable {
     }
 
     /// - Parameter parts: as many as the kind has.
-    /// - Throws: for what is none of them.
+    /// - Throws: for parts that are invalid for the kind.
     package init(_ kind: KeySlot.Kind, parts: [Secret]) throws(CryptoError) {
         switch kind {
         case .passphrase: self = .passphrase(try Passphrase(parts[0].bytes))
@@ -48,7 +48,7 @@ public enum UnlockingSecret: Sendable {
         }
     }
 
-    /// The same with another passphrase, where there is one.
+    /// The same secret with another passphrase, if it has one.
     package func with(_ passphrase: Passphrase) -> UnlockingSecret {
         switch self {
         case .passphrase: .passphrase(passphrase)
@@ -57,7 +57,7 @@ public enum UnlockingSecret: Sendable {
         }
     }
 
-    /// What the slot's key is derived from: the secret alone, or of two parts `u32 length || first || second`.
+    /// The input of the slot's key derivation: the secret alone, or for two parts `u32 length || first || second`.
     func secret() throws(CryptoError) -> Secret {
         let parts = parts
         guard parts.count == 2 else { return parts[0] }

@@ -2,13 +2,13 @@
 internal import VaultCrypto
 internal import VaultFormat
 
-/// The keys below the vault key that live as long as the vault is open, over all generations of the file.
+/// The keys below the vault key that live as long as the vault is open, across all generations of the file.
 ///
 /// `K_anchor, K_devid, K_gen, K_audit = crypto_kdf(VK, 1, 3, 4, 5, "VLT1vk__")`, `K_class = crypto_kdf(VK, 1 to 3,
 /// "VLT1cls_")`.
 struct VaultKeys: ~Copyable {
     let vaultID: [UInt8]
-    /// Nil while locked, as is the key of class A.
+    /// `nil` while locked, as is the key of class A.
     private(set) var vaultKey: SecretBytes?
     let generationRoot: SecretBytes
     let anchor: SecretBytes
@@ -19,7 +19,7 @@ struct VaultKeys: ~Copyable {
     private let always: SecretBytes
 
     init(vaultKey: consuming SecretBytes, vaultID: [UInt8]) throws(CryptoError) {
-        // All is made before anything is set: the compiler cannot take back half of a value that is not copyable.
+        // All keys are made before any is set, since the compiler cannot deinitialize part of a noncopyable value.
         let anchor = try KeyDerivation.subkey(1, of: vaultKey, context: "VLT1vk__").keptApart()
         let deviceIdentification = try KeyDerivation.subkey(3, of: vaultKey, context: "VLT1vk__").keptApart()
         let generationRoot = try KeyDerivation.subkey(4, of: vaultKey, context: "VLT1vk__").keptApart()
@@ -39,7 +39,7 @@ struct VaultKeys: ~Copyable {
         self.vaultKey = consume kept
     }
 
-    /// What is left of these keys once they are locked.
+    /// A copy without the keys that locking wipes.
     func lockedCopy() throws(CryptoError) -> VaultKeys { try VaultKeys(lockedCopyOf: self) }
 
     private init(lockedCopyOf keys: borrowing VaultKeys) throws(CryptoError) {
@@ -67,13 +67,13 @@ struct VaultKeys: ~Copyable {
         }
     }
 
-    /// Whether both come from the same vault key.
+    /// Whether both were derived from the same vault key.
     func belongTogether(with other: borrowing VaultKeys) -> Bool {
         vaultID == other.vaultID
             && generationRoot.withBytes { own in other.generationRoot.withBytes { isEqualInConstantTime(own, $0) } }
     }
 
-    /// Wipes what only an unlocked vault has.
+    /// Wipes the keys that only an unlocked vault has.
     mutating func lock() {
         vaultKey = nil
         whenUnlocked = nil
@@ -90,8 +90,8 @@ struct VaultKeys: ~Copyable {
     /// `K_item`: the key of one version of one item's value.
     ///
     /// - Parameter device: the secret of this device, for items that are bound to it.
-    /// - Throws: `.locked` when the protection class needs the vault to be unlocked; `.noStateDirectory` without a
-    ///   device secret.
+    /// - Throws: `.locked` if the protection class requires an unlocked vault; `.noStateDirectory` without a device
+    ///   secret.
     func itemKey(_ id: ItemID, version: UInt64, protection: Accessibility, device: DeviceSecret?) throws(StorageError)
         -> SecretBytes
     {
@@ -170,7 +170,7 @@ struct GenerationKeys: ~Copyable {
 
     func markMAC(_ bytes: Span<UInt8>) -> Digest { Self.mac(mark, bytes) }
 
-    /// chainTag_0, which every later tag depends on.
+    /// chainTag_0, on which every later tag depends.
     func genesisTag(_ header: Span<UInt8>) -> Digest {
         var hash = KeyedHash(key: chain)
         hash.update("VLT1 genesis")

@@ -2,36 +2,36 @@
 internal import VaultCrypto
 public import VaultFormat
 
-// Locking and unlocking a vault that stays open.
+// Locking and unlocking of an open vault.
 
 extension VaultStore {
-    /// Wipes the vault key and the key of the items that are readable while unlocked only.
+    /// Wipes the vault key and the key of the items that are readable only while unlocked.
     public func lockKeys() { keys.lock() }
 
     public var isLocked: Bool { keys.isLocked }
 
-    /// The file as it is now, to derive its keys from.
+    /// The present file, for deriving its keys.
     public func lockedStore() throws(StorageError) -> LockedStore {
         try check()
         return try LockedStore(location.path, environment: environment)
     }
 
-    /// Takes keys in the place of those that were wiped.
+    /// Replaces the wiped keys.
     ///
-    /// - Throws: `.rekeyed` when they are not this vault's, or no longer.
+    /// - Throws: `.rekeyed` if the keys do not belong to this vault, or no longer do.
     public func unlockKeys(_ unlocked: consuming UnlockedKeys) throws(StorageError) {
         try checkKeys(unlocked)
         keys = unlocked.keys
     }
 
-    /// - Throws: `.rekeyed` when the keys are not this vault's, or no longer: another file may be in its place.
+    /// - Throws: `.rekeyed` if the keys do not belong to this vault, or no longer do: another file may be in its place.
     public func checkKeys(_ unlocked: borrowing UnlockedKeys) throws(StorageError) {
         try check()
         let isSame = keys.belongTogether(with: unlocked.keys)
         guard isSame else { throw .rekeyed }
     }
 
-    /// What seals the lines of a log outside the vault.
+    /// The key that seals the lines of a log outside the vault.
     public func auditSeal() throws(StorageError) -> AuditSeal {
         try check()
         do throws(CryptoError) { return AuditSeal(try keys.audit.copy().keptApart()) } catch {

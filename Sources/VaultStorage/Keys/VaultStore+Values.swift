@@ -4,7 +4,7 @@ public import VaultCrypto
 public import VaultFormat
 
 extension VaultStore {
-    /// Nonce and box of the item's value.
+    /// The nonce and box of the item's value.
     func box(of operation: Operation) throws(StorageError) -> [UInt8] {
         guard let value = operation.value else { return [] }
         if isWriting, let own = unwritten[VersionKey(operation.id, operation.valueVersion)] { return own }
@@ -13,10 +13,10 @@ extension VaultStore {
         return box
     }
 
-    /// Looks again, with every writer kept out, for a value that seemed damaged: it may have been one that was never
-    /// acknowledged.
+    /// Reads a value again that seemed damaged, while no other process can write: it may have belonged to an
+    /// unacknowledged commit.
     ///
-    /// - Returns: nil when the item is gone or has got another value.
+    /// - Returns: `nil` if the item was deleted or has another value.
     public func openValueAgain(of operation: Operation) throws(StorageError) -> Secret? {
         try lock.keepingWritersOut { () throws(StorageError) in
             try reopen()
@@ -28,9 +28,9 @@ extension VaultStore {
         }
     }
 
-    /// Opens the current value of an item straight into locked memory.
+    /// Opens the current value of an item directly into locked memory.
     ///
-    /// - Returns: nil when the item has no value.
+    /// - Returns: `nil` if the item has no value.
     /// - Throws: `.locked`; `.damaged(.value)` for any changed byte, and for an older box of the same item.
     public func openValue(of operation: Operation) throws(StorageError) -> SecretBytes? {
         try check()
@@ -49,7 +49,7 @@ extension VaultStore {
         return padded.narrowed(to: content)
     }
 
-    /// The value with its length before it and its padding behind.
+    /// The value, preceded by its length and followed by its padding.
     func openPadded(_ operation: Operation) throws(StorageError) -> SecretBytes? {
         guard operation.value != nil else { return nil }
         let bytes = try box(of: operation)
@@ -64,7 +64,7 @@ extension VaultStore {
         }
     }
 
-    /// Seals a value for the version of the item that the operation makes.
+    /// Seals a value for the version of the item that the operation produces.
     ///
     /// - Returns: nonce and box.
     func seal(_ secret: Secret, _ operation: Operation, _ keys: borrowing VaultKeys) throws(StorageError) -> [UInt8] {
@@ -87,7 +87,7 @@ extension VaultStore {
 }
 
 extension ValueLocation {
-    /// Of a box whose place in the file is not known yet.
+    /// The location of a box whose place in the file is not known yet.
     static func yetToWrite(_ box: [UInt8]) -> ValueLocation {
         ValueLocation(
             offset: UInt64(Layout.firstFrame), length: UInt32(box.count), tag: box.span.sixteen(at: Layout.nonceLength))

@@ -2,7 +2,7 @@
 internal import VaultCrypto
 internal import VaultFormat
 
-/// A state of the log: what a mark names.
+/// A state of the log, as named by a mark.
 struct LogPosition: Equatable {
     var sequence: UInt64
     var end: Int
@@ -12,11 +12,11 @@ struct LogPosition: Equatable {
 /// A commit in the log, or the state before the first.
 struct Commit {
     var position: LogPosition
-    /// Where its chain tag lies; 0 for the state before the first, whose tag is in no file.
+    /// The offset of its chain tag; 0 for the state before the first commit, whose tag is in no file.
     var tagOffset: Int
-    /// How many commits this file has up to it.
+    /// The number of commits in this file up to and including this one.
     var count: Int
-    /// How many frames this file has up to it.
+    /// The number of frames in this file up to the end of this commit.
     var frames: Int
 
     init(position: LogPosition, tagOffset: Int, count: Int, frames: Int) {

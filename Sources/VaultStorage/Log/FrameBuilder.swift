@@ -2,31 +2,31 @@
 internal import VaultCrypto
 internal import VaultFormat
 
-/// Lays operations down as frames behind a position of the log.
+/// Encodes operations as frames after a position of the log.
 struct FrameBuilder {
-    /// An operation that waits for its frame.
+    /// An operation waiting for its frame.
     struct Pending {
-        /// Encoded; where its value lies is filled in with the frame.
+        /// The encoded operation; the location of its value is filled in with the frame.
         var operation: [UInt8]
-        /// Nonce and box, when the operation brings a value of its own; else it points at a box that is there already.
+        /// Nonce and box, if the operation has a new value; otherwise it refers to an existing box.
         var box: [UInt8] = []
     }
 
-    /// Items whose metadata one damaged byte costs: a box an item takes twelve times as long to open.
+    /// The maximum number of items whose metadata one damaged byte destroys: with one box per item, opening takes
+    /// twelve times as long.
     static let itemLimit = 16
     private static let packedMetadata = 65_536
     private static let packedValues = 4 << 20
 
     private(set) var position: LogPosition
-    /// The frames, in order, behind the position that the builder began at.
+    /// The frames, in order, after the builder's initial position.
     private(set) var bytes: [UInt8] = []
     private(set) var frames = 0
     private(set) var lastTagOffset = 0
-    /// Where the values of the open transaction lie that were laid down so far, with the version at which they were
-    /// sealed.
+    /// The offsets of the open transaction's values so far, with the version at which they were sealed.
     private var values: [(id: ItemID, version: UInt64, offset: UInt64)] = []
-    /// The same by item, as far as an operation has asked for them: most transactions never point at a value of their
-    /// own.
+    /// The same by item, for the items that an operation has asked for: most transactions never refer to their own
+    /// values.
     private var found: [ItemID: (version: UInt64, offset: UInt64)] = [:]
     private var foundCount = 0
     let generation: UInt64
@@ -36,16 +36,15 @@ struct FrameBuilder {
         self.generation = generation
     }
 
-    /// Gives up the bytes built so far, for a rewrite that writes them piece by piece.
+    /// Returns and removes the bytes built so far, for a rewrite that writes them piece by piece.
     mutating func takeBytes() -> [UInt8] {
         defer { bytes.removeAll(keepingCapacity: true) }
         return bytes
     }
 
-    /// Appends one transaction, its last frame marked as the commit; `isLast` false leaves it open for more of the
-    /// same.
+    /// Appends one transaction, its last frame marked as the commit; with `isLast` false it stays open for more.
     ///
-    /// - Parameter located: hears where each new value lies.
+    /// - Parameter located: called with the offset of each new value.
     mutating func append(
         _ pending: [Pending], isLast: Bool = true, keys: borrowing GenerationKeys, random: any RandomSource,
         located: (Int, UInt64) -> Void
@@ -56,13 +55,13 @@ struct FrameBuilder {
             appendFrame(pending, first..<end, metadata, values, isLast && end == pending.count, keys, random, located)
             first = end
         }
-        // Versions of one item lie side by side: the next piece of a long transaction may go on with the last one's.
+        // Versions of one item are adjacent: the next piece of a long transaction may continue with the last item.
         let last = pending.last.map { Operation.id(of: $0.operation.span) }
         values = isLast ? [] : values.filter { $0.id == last }
         (found, foundCount) = ([:], 0)
     }
 
-    /// How many of the operations the next frame takes, and what that makes, in bytes.
+    /// The number of operations that fit in the next frame, and the resulting sizes in bytes.
     private static func frame(of pending: ArraySlice<Pending>) -> (end: Int, metadata: Int, values: Int) {
         var (end, metadata, values) = (pending.startIndex, Layout.metadataHeadLength, 0)
         var (items, last): (Int, ItemID?) = (0, nil)
@@ -100,7 +99,7 @@ struct FrameBuilder {
                 located(index, offset)
             }
         }
-        // A frame that writes no value looks like one that does.
+        // A frame without values looks like one with a value.
         if area.isEmpty { area = random.bytes(Layout.idleValueLength) }
         area.appendZeros((16 - (Layout.frameOverhead + metadataLength + area.count) % 16) % 16)
         var digest = KeyedHash(key: keys.digest)
@@ -110,7 +109,7 @@ struct FrameBuilder {
             valueLength: area.count,
             nonce: random.bytes(Layout.nonceLength), valueDigest: digest.digest().bytes.span.array(0..<32))
         let start = bytes.count
-        // Most transactions are one frame.
+        // Most transactions have a single frame.
         if bytes.isEmpty { bytes.reserveCapacity(head.length) }
         bytes += head.encoded()
         SecretBox.seal(content.span, nonce: head.nonce.span, key: keys.metadata, appendingTo: &bytes, isSecret: false)
@@ -122,10 +121,10 @@ struct FrameBuilder {
         frames += 1
     }
 
-    /// Where the value of an operation lies that is about to be laid down.
+    /// The offset of the value of an operation that is about to be encoded.
     ///
     /// - Parameter end: of the values so far.
-    /// - Returns: nil when there is none, or one that stays where it is.
+    /// - Returns: `nil` if there is none, or it stays in place.
     private mutating func locate(_ pending: Pending, at end: UInt64) -> UInt64? {
         let operation = pending.operation.span
         let id = Operation.id(of: operation)
@@ -134,7 +133,7 @@ struct FrameBuilder {
             return end
         }
         guard Operation.hasValue(operation) else { return nil }
-        // The value may have come earlier in this very transaction.
+        // The value may be from earlier in this very transaction.
         for value in values[foundCount...] { found[value.id] = (value.version, value.offset) }
         foundCount = values.count
         guard let own = found[id], own.version == Operation.valueVersion(of: operation) else { return nil }

@@ -3,7 +3,7 @@ internal import SystemPackage
 internal import VaultCrypto
 internal import VaultFormat
 
-/// The operations of one frame, checked and not yet taken apart.
+/// The operations of one frame, checked but not decoded.
 struct FrameOperations {
     private let bytes: [UInt8]
     private let ranges: [Range<Int>]
@@ -19,13 +19,13 @@ struct FrameOperations {
 }
 
 extension FrameOperations {
-    /// Takes the metadata of a frame apart that the key has made: what is unacceptable here no writer of this version
-    /// has written.
+    /// Parses the metadata of a frame that the key authenticates: no writer of this version produces content that is
+    /// rejected here.
     ///
     /// - Parameters:
-    ///   - end: where the frame ends; no value of it lies behind that.
-    ///   - plain: the opened metadata; nil when its box did not open.
-    ///   - isChained: false: the head may not be what the key has made, and says nothing.
+    ///   - end: of the frame, which its values must not exceed.
+    ///   - plain: the opened metadata; `nil` if its box did not open.
+    ///   - isChained: `false` if the head is not authenticated and its meaning is not checked.
     /// - Throws: `.unsupported`, `.damaged(.frame)`.
     init(
         of head: FrameHead, endingAt end: Int, generation: UInt64, _ plain: [UInt8]?, isChained: Bool = true
@@ -59,8 +59,8 @@ extension FrameOperations {
     }
 }
 
-/// Takes the frames of one file apart: whether the key made one, what it says, and whether its values are whole. Who
-/// walks the log and who looks for what is left of one ask here.
+/// Parses the frames of one file: whether the key made one, its contents, and whether its values are intact. Used both
+/// for following the log and for salvage.
 struct FrameParser {
     let file: any VaultFile
     let size: Int
@@ -70,7 +70,7 @@ struct FrameParser {
     private static let windowLength = 65_536
     private static let digestedAtOnce = 1 << 20
 
-    /// - Parameter window: bytes that were read already, from `start` on; they are not read again.
+    /// - Parameter window: bytes already read, beginning at `start`, which are not read again.
     init(file: any VaultFile, size: Int, generation: UInt64, window: [UInt8] = [], at start: Int = 0) {
         self.file = file
         self.size = size
@@ -79,9 +79,9 @@ struct FrameParser {
         windowStart = start
     }
 
-    /// The head of the frame at `offset`. Nil: there is none.
+    /// The head of the frame at `offset`; `nil` if there is none.
     ///
-    /// - Parameter isWhole: whether all of the frame has to be there.
+    /// - Parameter isWhole: whether the complete frame must be present.
     mutating func head(at offset: Int, isWhole: Bool = true) throws(StorageError) -> FrameHead? {
         guard size - offset >= Layout.frameHeadLength else { return nil }
         let start = try load(offset, Layout.frameHeadLength)
@@ -89,7 +89,7 @@ struct FrameParser {
         return try? FrameHead(parsing: bytes, available: isWhole ? size - offset : Layout.frameLengths.upperBound)
     }
 
-    /// The chain tag of a frame that follows the one with the tag `previous`. Nil: it does not.
+    /// The chain tag of a frame that follows the frame with the tag `previous`; `nil` if it does not follow.
     mutating func tag(
         of head: FrameHead, at offset: Int, after previous: Digest, _ keys: borrowing GenerationKeys
     ) throws(StorageError) -> Digest? {
@@ -100,7 +100,7 @@ struct FrameParser {
             ? tag : nil
     }
 
-    /// The chain tag that lies behind the metadata, whatever it is.
+    /// The chain tag stored after the metadata, unverified.
     mutating func storedTag(of head: FrameHead, at offset: Int) throws(StorageError) -> Digest {
         let start = try load(offset + Layout.frameHeadLength + head.metadataLength, 32)
         return Digest(window.span.extracting(start..<start + 32))
@@ -108,7 +108,7 @@ struct FrameParser {
 
     /// Opens the metadata of a frame.
     ///
-    /// - Returns: whether the box opened; `plain` is of no use otherwise.
+    /// - Returns: whether the box opened; otherwise `plain` is meaningless.
     mutating func open(
         _ head: FrameHead, at offset: Int, _ keys: borrowing GenerationKeys, into plain: inout [UInt8]
     ) throws(StorageError) -> Bool {
@@ -122,7 +122,7 @@ struct FrameParser {
         }
     }
 
-    /// Whether the values of a frame are those that were written with it.
+    /// Whether the values of a frame match its digest.
     mutating func hasValues(_ head: FrameHead, at offset: Int, _ keys: borrowing GenerationKeys) throws(StorageError)
         -> Bool
     {
@@ -138,13 +138,13 @@ struct FrameParser {
         return isEqualInConstantTime(hash.digest().bytes.span, head.valueDigest.span)
     }
 
-    /// Brings bytes of the file into the window; returns where in it they begin.
+    /// Loads bytes of the file into the window; returns their offset in it.
     private mutating func load(_ offset: Int, _ count: Int) throws(StorageError) -> Int {
         if offset < windowStart || offset + count > windowStart + window.count {
             let length = min(max(count, FrameParser.windowLength), size - offset)
             window = try attempt(.read, file.read(length, at: offset))
             windowStart = offset
-            // The file became shorter than it was: what was there is torn or gone, and zeros are neither.
+            // The file was shortened meanwhile; zeros replace the missing bytes and fail authentication.
             if window.count < count { window.appendZeros(count - window.count) }
         }
         return offset - windowStart

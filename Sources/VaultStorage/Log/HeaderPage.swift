@@ -3,12 +3,12 @@ internal import SystemPackage
 internal import VaultCrypto
 internal import VaultFormat
 
-/// Reads the header of a file and checks all that needs no key.
+/// The header of a file, with all checks that need no key.
 struct HeaderPage {
     let header: Header
     let bytes: [UInt8]
 
-    /// - Parameter isDamaged: neither the checksum nor what comes behind the header has to be there.
+    /// - Parameter isDamaged: accepts a wrong checksum and missing data after the header.
     init(of file: any VaultFile, isDamaged: Bool = false) throws(StorageError) {
         let page = try attempt(.read, file.read(Layout.headerLength, at: 0))
         let status = try attempt(.read, file.status())
@@ -28,7 +28,7 @@ struct HeaderPage {
         bytes = page
     }
 
-    /// The page of a header that is yet to be written.
+    /// The page of a new header.
     init(sealing header: Header, keys: borrowing GenerationKeys) {
         var page = header.encoded()
         page.append(keys.headerMAC(page.span).bytes)

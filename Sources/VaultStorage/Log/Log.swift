@@ -3,38 +3,37 @@ internal import SystemPackage
 internal import VaultCrypto
 internal import VaultFormat
 
-/// The log of one file as a handle follows it: what is in it, how much of that is durable, and the one way to add to
-/// it.
+/// The log of one file as followed by a handle: its contents, the durable part, and the only way to append.
 struct Log: ~Copyable {
     private enum Sight {
-        /// What was read may be half of what is there, or the file is not to be believed: the handle starts over with
-        /// the next look.
+        /// The data read may be incomplete, or the file is not trustworthy: the handle starts over at the next read.
         case lost
-        /// All that the file held when it had this size.
+        /// Everything that the file contained when it had this size.
         case through(size: Int)
     }
 
     let file: any VaultFile
     let page: HeaderPage
     let keys: GenerationKeys
-    /// Why the file can only be read; nil when it can be written.
+    /// The reason why the file is read-only; `nil` if it is writable.
     let readOnlyReason: Errno?
     private let identity: FileStatus
     private let health: Health
 
-    /// The newest commit that is durable: named by a valid mark, or synced by this very handle.
+    /// The newest durable commit: named by a valid mark, or synced by this very handle.
     private(set) var base: Commit
-    /// The commits that were applied after it: read, and perhaps only in the page cache of a writer that was killed.
+    /// The later commits that were applied: read, and perhaps only in the page cache of a writer that was killed.
     private var unconfirmed: [Commit] = []
-    /// The marks as they were read last, or written since; under the writer lock nobody else writes them.
+    /// The marks as last read or written; only the holder of the writer lock writes them.
     private var marksRead: Marks?
-    /// What a mark names that this very handle wrote and synced. One that was only read may be in the page cache alone.
+    /// The position in a mark that this handle wrote and synced. A mark that was only read may exist in the page cache
+    /// alone.
     private var syncedMark: LogPosition?
     private var sight = Sight.lost
     private var reserve = DiskReserve()
     private var isNameDurable = false
 
-    /// A file of which nothing has been read but its header.
+    /// A file of which only the header has been read.
     init(
         unread file: any VaultFile, _ page: HeaderPage, root: borrowing SecretBytes, readOnlyReason: Errno?,
         _ health: Health
@@ -49,9 +48,9 @@ struct Log: ~Copyable {
         self.keys = keys
     }
 
-    /// The file that the path names now.
+    /// The file now at the path.
     ///
-    /// - Parameter known: the header as the handle knew it last.
+    /// - Parameter known: the last header known to the handle.
     /// - Throws: `.rekeyed` for a file of other keys.
     static func following(
         _ known: Header, at location: VaultLocation, root: borrowing SecretBytes, _ health: Health
@@ -67,7 +66,7 @@ struct Log: ~Copyable {
         return log
     }
 
-    /// A file whose one commit this handle has made, or knows as well as if it had.
+    /// A file whose single commit this handle has made, or knows equally well.
     init(
         written file: any VaultFile, _ page: HeaderPage, upTo tip: Commit, root: borrowing SecretBytes, _ health: Health
     ) throws(StorageError) {
@@ -90,14 +89,14 @@ struct Log: ~Copyable {
 
     var header: Header { page.header }
 
-    /// A second log of the same file, as far as this one was followed.
+    /// A second log of the same file, at the same position as this one.
     func copy(root: borrowing SecretBytes) throws(StorageError) -> Log {
         var log = try Log(unread: file, page, root: root, readOnlyReason: readOnlyReason, health)
         (log.base, log.unconfirmed, log.sight) = (base, unconfirmed, sight)
         return log
     }
 
-    /// The newest commit that was applied.
+    /// The newest applied commit.
     var tip: Commit { unconfirmed.last ?? base }
 
     /// The newest state that is durable.
@@ -105,7 +104,7 @@ struct Log: ~Copyable {
         KnownState(generation: header.generation, sequence: base.position.sequence, tag: base.position.tag)
     }
 
-    /// Of the file when it was looked at last; 0 once it is lost.
+    /// The file's size when last read; 0 once the log is lost.
     var size: Int {
         switch sight {
         case .through(let size): size
@@ -113,10 +112,10 @@ struct Log: ~Copyable {
         }
     }
 
-    /// Bytes behind the last commit, of one that was never finished.
+    /// The number of bytes after the last commit, from an unfinished one.
     var unfinishedBytes: Int { max(0, size - tip.position.end) }
 
-    // MARK: Looking
+    // MARK: Reading
 
     mutating func lose() { sight = .lost }
 
@@ -127,31 +126,31 @@ struct Log: ~Copyable {
         }
     }
 
-    /// Whether this is the file that a path names.
+    /// Whether this is the file at a path.
     func isNamed(_ named: FileStatus) -> Bool { !isLost && named.isSameFile(as: identity) }
 
-    /// Whether the file is as it was left, to its last byte.
+    /// Whether the file is exactly as it was left.
     func isUnchanged(_ named: FileStatus) throws(StorageError) -> Bool {
         guard isNamed(named), named.size == size else { return false }
         return try isInPlace(tip)
     }
 
-    /// Whether all commits that were applied are still where they were.
+    /// Whether all applied commits are still in place.
     func isUnbroken() throws(StorageError) -> Bool {
         guard try isInPlace(base) else { return false }
         guard let last = unconfirmed.last else { return true }
         return try isInPlace(last)
     }
 
-    /// Whether the commit's chain tag still lies where it did, and so all that it covers. No commit is always where it
-    /// was.
+    /// Whether the commit's chain tag is still in place, and so all that the tag covers. The state before the first
+    /// commit is always in place.
     private func isInPlace(_ commit: Commit) throws(StorageError) -> Bool {
         guard commit.tagOffset > 0 else { return true }
         let bytes = try attempt(.read, file.read(32, at: commit.tagOffset))
         return isEqualInConstantTime(bytes.span, commit.position.tag.bytes.span)
     }
 
-    /// How many of the two commit marks are not valid.
+    /// The number of invalid commit marks.
     func invalidMarks() throws(StorageError) -> Int { try readMarks().found.count { $0 == nil } }
 
     private func readMarks() throws(StorageError) -> Marks {
@@ -159,7 +158,7 @@ struct Log: ~Copyable {
         return marks
     }
 
-    /// Nil: the file is too short to have marks.
+    /// Returns `nil` if the file is too short to have marks.
     private func marks() throws(Errno) -> Marks? {
         if let marksRead {
             let bytes = try file.read(Marks.headsLength, at: Layout.markOffsets[0])
@@ -168,18 +167,19 @@ struct Log: ~Copyable {
         return try Marks(of: file, generation: header.generation, keys: keys)
     }
 
-    /// Reads what lies behind the tip.
+    /// Reads the frames after the tip.
     ///
     /// - Parameters:
-    ///   - knownSize: of the file, when all writers are kept out.
-    ///   - known: states that must be among those that are read, if they are of this generation.
-    ///   - apply: takes the operations of each frame, once it is certain that its commit is complete.
+    ///   - knownSize: the file's size, if no writer can change it.
+    ///   - known: states that must be among those read, if they are of this generation.
+    ///   - apply: takes the operations of each frame, once its commit is known to be complete.
     mutating func follow(
         knownSize: Int? = nil, through known: [KnownState] = [],
         apply: (_ operations: FrameOperations, _ sequence: UInt64) throws(StorageError) -> Void
     ) throws(StorageError) {
         sight = .lost
-        // Marks before size before frames: what a mark names is then within the size.
+        // Marks are read before the size, and the size before frames: the states that marks name are then within the
+        // size.
         let marks = try readMarks()
         marksRead = marks
         guard let highest = marks.highest else { throw .damaged(.marks) }
@@ -210,17 +210,17 @@ struct Log: ~Copyable {
 
     /// Checks every byte of the file up to the tip.
     ///
-    /// - Returns: the commits of the file, and before them the state that it began with.
+    /// - Returns: the commits of the file, preceded by its initial state.
     @discardableResult
     func check() throws(StorageError) -> [Commit] { try LogReader.check(file, page, keys, through: tip) }
 
-    /// The file as it is now, with the records that it adds up to.
+    /// The present file, with the records that result from it.
     func snapshot(_ records: RecordTable, root: borrowing SecretBytes) throws(StorageError) -> LogSnapshot {
         let keys = try secured(GenerationKeys(root: root, header: header))
         return LogSnapshot(file: file, page: page, keys: keys, tip: tip, records: records)
     }
 
-    /// The frames behind a commit of this file, all of which have to be there.
+    /// The frames after a commit of this file, all of which must be present.
     func frames(after commit: Commit) throws(StorageError) -> [FrameOperations] {
         var frames: [FrameOperations] = []
         var reader = LogReader(file: file, size: tip.position.end, generation: header.generation)
@@ -231,15 +231,15 @@ struct Log: ~Copyable {
 
     // MARK: Writing, under the writer lock
 
-    /// What became of a file that was made ready to be written to.
+    /// The result of preparing a file for writing.
     enum Repair {
-        /// Bytes of an unfinished commit that were cut off.
+        /// The file is ready; the bytes of an unfinished commit were cut off.
         case ready(cutOff: Int)
-        /// What was applied is no longer there: the table has to forget it.
+        /// Applied commits are no longer there: the table must be rebuilt.
         case isOther
     }
 
-    /// Makes everything durable that was read, before anything is built on it, and cuts off what was never finished.
+    /// Makes everything that was read durable, before anything is built on it, and cuts off an unfinished commit.
     mutating func repair(in directory: any VaultDirectory) throws(StorageError) -> Repair {
         if tip.count <= 1, !isNameDurable {
             try health.synchronizing { () throws(Errno) in try directory.synchronize() }
@@ -255,15 +255,15 @@ struct Log: ~Copyable {
         return try confirmAll() ? .ready(cutOff: cutOff) : .isOther
     }
 
-    /// Writes commits that were only read once more, as read, and syncs them. A failure takes nothing back: their
-    /// writer, since gone, may have acknowledged them.
+    /// Rewrites commits that were only read, unchanged, and syncs them. A failure rolls nothing back: their writer,
+    /// since gone, may have acknowledged them.
     ///
-    /// - Returns: false when they were replaced since they were applied.
+    /// - Returns: `false` if they were replaced since they were applied.
     private mutating func confirmAll() throws(StorageError) -> Bool {
         guard !unconfirmed.isEmpty else { return true }
         let (start, end, tag) = (base.position.end, tip.position.end, tip.position.tag)
         let ignore = { (_: FrameOperations, _: UInt64) throws(StorageError) in }
-        // What is checked is what is written: both come from this read.
+        // The bytes checked are the bytes written: both come from this read.
         let bytes = try attempt(.read, file.read(end - start, at: start))
         let marks = try readMarks()
         guard bytes.count == end - start, let highest = marks.highest else { throw .damaged(.marks) }
@@ -280,12 +280,12 @@ struct Log: ~Copyable {
         return true
     }
 
-    /// Writes frames behind the tip and makes them durable with one sync.
+    /// Writes frames after the tip and makes them durable with one sync.
     ///
     /// - Parameters:
-    ///   - transactions: how many there are in the frames.
-    ///   - isDelete: whether they may use up what is kept ready for deletes.
-    ///   - limit: of a file's size, in bytes.
+    ///   - transactions: the number of transactions in the frames.
+    ///   - isDelete: whether they may use up the reserve for deletes.
+    ///   - limit: the maximum size of a file, in bytes.
     mutating func append(
         _ frames: borrowing FrameBuilder, transactions: Int, isDelete: Bool, limit: Int
     ) throws(StorageError) {
@@ -311,13 +311,13 @@ struct Log: ~Copyable {
         sight = .through(size: end)
     }
 
-    /// Writes the older mark; or, where the newer one may not be on the disk, that one again as it was read: the
-    /// writing of a mark can be interrupted, and the other one must hold then.
+    /// Writes the older mark; or, if the newer one may not be on the disk, rewrites that one unchanged: writing a mark
+    /// can be interrupted, and the other one must be valid then.
     ///
-    /// - Returns: what the written mark names once it is synced.
+    /// - Returns: the position in the written mark once it is synced.
     private mutating func writeMark(naming position: LogPosition, clean: Bool) throws(Errno) -> LogPosition {
         if marksRead == nil { marksRead = try marks() }
-        // Until the writing is done nobody knows what is there.
+        // Until the write completes, the marks in the file are unknown.
         guard var marks = marksRead.take(), let newest = marks.highest else { throw .ioError }
         guard newest == syncedMark else {
             try file.writeAll(marks.newer.span, at: marks.newerOffset)
@@ -331,7 +331,7 @@ struct Log: ~Copyable {
         return position
     }
 
-    /// Takes back what a failed commit wrote. Always throws: the commit failed, or nobody knows.
+    /// Rolls back the write of a failed commit. Always throws: the commit failed, or the outcome is unknown.
     private mutating func cutBack(to start: Int, after error: Errno, _ task: FileTask) throws(StorageError) -> Never {
         if task == .synchronize { health.poison() }
         reserve.forget()
@@ -343,12 +343,12 @@ struct Log: ~Copyable {
             throw .indeterminate(error)
         }
         sight = .through(size: start)
-        // Without a reserve a delete could fail on the full disk.
+        // Without a reserve, a delete could fail on the full disk.
         try? reserve.take(through: start, from: start, of: file, isDelete: false)
         throw .inputOutput(error, task)
     }
 
-    /// Makes both marks name the last commit, so that any truncation of the file shows.
+    /// Makes both marks name the last commit, so that any truncation of the file is detected.
     mutating func settleMarks() throws(StorageError) {
         try health.synchronizing { () throws(Errno) in
             for _ in 0..<3 {
@@ -362,9 +362,9 @@ struct Log: ~Copyable {
 
     mutating func noteNameIsDurable() { isNameDurable = true }
 
-    /// Makes what was only read durable, for a caller that writes it down elsewhere.
+    /// Makes state that was only read durable, for a caller that records it elsewhere.
     func synchronize() throws(StorageError) {
-        // What a mark names that was only read may be in the page cache alone.
+        // The state in a mark that was only read may exist in the page cache alone.
         try attempt(.synchronize, file.synchronizeData())
     }
 }

@@ -3,32 +3,32 @@ internal import SystemPackage
 internal import VaultCrypto
 internal import VaultFormat
 
-/// Walks the frames of one file: the recovery rule of the format, and nothing that writes.
+/// Follows the frames of one file by the format's recovery rule, without writing.
 struct LogReader {
-    /// How much is looked at of the value areas, which nobody needs to read in order to know what the items are.
+    /// How much of the value areas is checked; they are not needed to know the items.
     enum Depth {
         /// Only those beyond the newest mark, which may be torn.
         case unconfirmed
-        /// All of them.
+        /// All value areas.
         case everything
-        /// All of them, and the metadata only as the chain has it: its boxes stay closed, and nobody hears of
+        /// All value areas, and the metadata only by its chain tags: its boxes stay closed, and `apply` gets no
         /// operations.
         case integrity
     }
 
     private var frames: FrameParser
 
-    /// - Parameter window: bytes that were read already, from `start` on; they are not read again.
+    /// - Parameter window: bytes already read, beginning at `start`, which are not read again.
     init(file: any VaultFile, size: Int, generation: UInt64, window: [UInt8] = [], at start: Int = 0) {
         frames = FrameParser(file: file, size: size, generation: generation, window: window, at: start)
     }
 
-    /// Walks from `start` to the first frame that is torn, or to `limit`.
+    /// Follows the frames from `start` to the first torn one, or to `limit`.
     ///
     /// - Parameters:
     ///   - highest: the newest valid mark.
-    ///   - limit: the sequence number of the last frame to look at.
-    ///   - apply: takes the operations of each frame, once it is certain that its commit is complete.
+    ///   - limit: the sequence number of the last frame to read.
+    ///   - apply: takes the operations of each frame, once its commit is known to be complete.
     /// - Returns: the commits found after `start`, oldest first.
     /// - Throws: `.damaged`, `.unsupported` or `.inputOutput`; never for a torn tail.
     mutating func walk(
@@ -48,15 +48,15 @@ struct LogReader {
             head.sequence == position.sequence &+ 1,
             let tag = try frames.tag(of: head, at: position.end, after: position.tag, keys)
         {
-            // The box is opened before the values are looked at: that may move the window.
+            // The box is opened before the values are checked, which may move the window.
             let isOpen = depth == .integrity ? false : try frames.open(head, at: position.end, keys, into: &plain)
             let isConfirmed = head.sequence <= highest.sequence
             if !isConfirmed || depth != .unconfirmed, try !frames.hasValues(head, at: position.end, keys) {
                 guard isConfirmed else { break }
                 throw .damaged(.values(sequence: head.sequence))
             }
-            // The chain tag holds, so a writer with the key made this frame: nothing may pass for a torn tail from here
-            // on.
+            // The chain tag is valid, so a writer with the key made this frame: from here on nothing may be taken for a
+            // torn tail.
             let end = position.end + head.length
             let operations =
                 depth == .integrity
@@ -91,10 +91,9 @@ struct LogReader {
 }
 
 extension LogReader {
-    /// Checks every frame's values up to a commit, which covers every box that may be copied: damage is never
-    /// laundered.
+    /// Checks every frame's values up to a commit, and so every box that may be copied: a rewrite never hides damage.
     ///
-    /// - Returns: the commits of the file, and before them the state that it began with.
+    /// - Returns: the commits of the file, preceded by its initial state.
     static func check(
         _ file: any VaultFile, _ page: HeaderPage, _ keys: borrowing GenerationKeys, through tip: Commit
     ) throws(StorageError) -> [Commit] {

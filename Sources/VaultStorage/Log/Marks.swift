@@ -3,12 +3,12 @@ internal import SystemPackage
 internal import VaultCrypto
 internal import VaultFormat
 
-/// The two marks as a file has them; nil where one is not valid.
+/// The two marks of a file; `nil` for an invalid one.
 struct Marks {
     private struct Mark {
-        /// Nil: it is not valid.
+        /// `nil` if the mark is invalid.
         var position: LogPosition?
-        /// Its bytes, without the zeros behind.
+        /// The mark's bytes, without the zeros that follow.
         var head: [UInt8]
 
         init(_ area: Span<UInt8>, generation: UInt64, keys: borrowing GenerationKeys) {
@@ -24,10 +24,10 @@ struct Marks {
     private var first: Mark
     private var second: Mark
 
-    /// From the first mark to the end of the second one's bytes.
+    /// The length from the first mark to the end of the second one's bytes.
     static let headsLength = Layout.markOffsets[1] - Layout.markOffsets[0] + CommitMark.length
 
-    /// Nil: the file is too short to have marks.
+    /// Returns `nil` if the file is too short to have marks.
     init?(of file: any VaultFile, generation: UInt64, keys: borrowing GenerationKeys) throws(Errno) {
         let length = Layout.firstFrame - Layout.markOffsets[0]
         let bytes = try file.read(length, at: Layout.markOffsets[0])
@@ -41,18 +41,18 @@ struct Marks {
 
     private static let distance = Layout.markOffsets[1] - Layout.markOffsets[0]
 
-    /// What each of the two names.
+    /// The position in each mark.
     var found: [LogPosition?] { [first.position, second.position] }
 
     func bothName(_ position: LogPosition) -> Bool { first.position == position && second.position == position }
 
-    /// Whether the file's ``headsLength`` bytes have the same marks, which need no second check then.
+    /// Whether the file's ``headsLength`` bytes contain the same marks, which then need no second check.
     func areStill(_ bytes: Span<UInt8>) -> Bool {
         first.head.span.elementsEqual(bytes.extracting(0..<CommitMark.length))
             && second.head.span.elementsEqual(bytes.extracting(Marks.distance..<Marks.distance + CommitMark.length))
     }
 
-    /// Notes that the older one was written.
+    /// Records that the older mark was written.
     mutating func replaceOlder(with head: [UInt8], naming position: LogPosition) {
         if isFirstOlder {
             (first.head, first.position) = (head, position)
@@ -61,19 +61,19 @@ struct Marks {
         }
     }
 
-    /// The newest, below which nothing may be missing.
+    /// The newest position, below which nothing may be missing.
     var highest: LogPosition? {
         guard let first = first.position else { return second.position }
         guard let second = second.position, second.sequence > first.sequence else { return first }
         return second
     }
 
-    /// The offset of the older one, an invalid one counting as older still.
+    /// The offset of the older mark; an invalid mark counts as older.
     var olderOffset: Int { Layout.markOffsets[isFirstOlder ? 0 : 1] }
 
     var newerOffset: Int { Layout.markOffsets[isFirstOlder ? 1 : 0] }
 
-    /// The newer one as it was read.
+    /// The bytes of the newer mark.
     var newer: [UInt8] { isFirstOlder ? second.head : first.head }
 
     private var isFirstOlder: Bool {
@@ -82,7 +82,7 @@ struct Marks {
         return first.sequence <= second.sequence
     }
 
-    /// Header and marks of a file whose only commit, or whose start, this is.
+    /// Header and marks of a file whose only commit, or initial state, is at the position.
     static func page(_ page: HeaderPage, naming position: LogPosition, keys: borrowing GenerationKeys) -> [UInt8] {
         var bytes = page.bytes
         for _ in Layout.markOffsets {

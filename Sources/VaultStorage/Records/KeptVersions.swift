@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 internal import VaultFormat
 
-/// Older versions that replication keeps: a value that lost to another one and is to be shown to a person (tag 7002),
-/// and what a deleted item held, which another device may still have edited (tag 7003).
+/// Older versions that replication keeps: a losing value to be shown to a person (tag 7002), and the contents of a
+/// deleted item, which another device may have edited (tag 7003).
 enum KeptVersions {
     static func isOne(_ past: Operation) -> Bool {
         past.attributes.payload(of: .conflict) != nil || past.attributes.isOne(.held)
     }
 
-    /// Those of an item's kept versions that its new record still names.
+    /// The kept versions of an item that its new record still names.
     static func named(by record: Span<UInt8>, of versions: [Operation]) -> [Operation] {
         let attributes = record.extracting(Operation.attributes(of: record))
         guard let (_, range) = EncodedAttributes.payload(of: .clock, in: attributes),

@@ -1,26 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 internal import VaultFormat
 
-/// Encoded operations side by side in a few large pieces of memory: a million records cost little more than their
+/// Encoded operations stored together in a few large blocks of memory: a million records cost little more than their
 /// bytes.
 struct OperationArena {
-    /// Where an operation lies.
+    /// The location of an operation.
     struct Location {
         var chunk: UInt32
         var offset: UInt32
 
-        /// Nowhere.
+        /// No location.
         static let none = Location(chunk: .max, offset: 0)
 
         var isNone: Bool { chunk == .max }
     }
 
-    /// The longest operation fits, and the allocator gives pieces of this size back.
+    /// The longest operation fits, and the allocator returns blocks of this size to the system.
     private static let chunkLength = 1 << 18
 
     private var chunks: [[UInt8]] = []
     private(set) var length = 0
-    /// Bytes of operations that nobody needs any more.
+    /// Bytes of discarded operations.
     private(set) var waste = 0
 
     mutating func append(_ operation: Span<UInt8>) -> Location {
@@ -49,7 +49,7 @@ struct OperationArena {
         return chunk[start..<start + Operation.length(of: chunk.span.extracting(start..<chunk.count))]
     }
 
-    /// Fills in where the operation's value lies.
+    /// Fills in the location of the operation's value.
     mutating func setOffset(_ offset: UInt64, at location: Location) {
         Operation.setOffset(offset, in: &chunks[Int(location.chunk)], at: Int(location.offset))
     }

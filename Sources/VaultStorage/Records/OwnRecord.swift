@@ -1,27 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
 public import VaultFormat
 
-/// What a record of class 0 is about, which its user attribute `record` says.
+/// The kind of a record of class 0, named by its user attribute `record`.
 public enum OwnRecord: String, Sendable {
-    /// It has no such attribute: ``VaultSettings``.
+    /// A record without the attribute: ``VaultSettings``.
     case settings = ""
     /// ``Succession``
     case succession
-    /// The keys by which the fleet knows this device.
+    /// The keys that identify this device in the fleet.
     case identity
-    /// A place where the fleet's records are.
+    /// A location of the fleet's records.
     case remote
     /// The password of this device's user at a remote.
     case password
-    /// What is known of one log of the fleet.
+    /// The known state of one log of the fleet.
     case log
-    /// What this device has told the fleet, and what it knows of it.
+    /// This device's publications to the fleet, and its knowledge of the fleet.
     case sync
-    /// One that a later version has made; it is kept.
+    /// A record of a later version, which is kept.
     case unknown = "\u{0}"
 
-    /// This device's part of a fleet, which no copy of the vault has: two devices with one identity would write one
-    /// log.
+    /// This device's part of a fleet, omitted from copies of the vault: two devices with one identity would write to
+    /// the same log.
     static let ofDevice: [OwnRecord] = [.identity, .password]
 
     private static let attribute = "record"
@@ -36,7 +36,7 @@ public enum OwnRecord: String, Sendable {
         return kind
     }
 
-    /// - Parameter more: user attributes beside the one that says what the record is.
+    /// - Parameter more: user attributes besides the one that names the kind.
     public func attributes(_ more: [String: String] = [:]) -> EncodedAttributes {
         EncodedAttributes([:], user: more.merging([OwnRecord.attribute: rawValue]) { $1 })
     }

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 internal import VaultFormat
 
-/// Finds the place of an item by its identifier: open addressing, half of each slot a part of the hash.
+/// Finds the place of an item by its identifier: open addressing; half of each slot is part of the hash.
 ///
-/// Identifiers are not kept here; the caller compares with the record at the place.
+/// Identifiers are not stored here; the caller compares with the record at the place.
 struct PlaceTable {
-    /// Place + 1 in the upper half, hash in the lower; 0: free.
+    /// Place + 1 in the upper half, hash in the lower half; 0 for a free slot.
     private var slots: [UInt64] = []
     private(set) var count = 0
 
@@ -14,7 +14,7 @@ struct PlaceTable {
 
     /// The slot of an item.
     ///
-    /// - Parameter isIt: whether the record at the place is the one.
+    /// - Parameter isIt: whether the record at the place is the item's.
     func slot(of id: ItemID, _ isIt: (Int) -> Bool) -> Int? {
         guard !slots.isEmpty else { return nil }
         let hash = PlaceTable.hash(id)
@@ -27,7 +27,7 @@ struct PlaceTable {
         return nil
     }
 
-    /// The caller knows that the identifier is not here.
+    /// Inserts an identifier, which must not be present.
     mutating func insert(_ id: ItemID, place: Int) {
         if (count + 1) * 4 > slots.count * 3 { grow() }
         put(UInt64(place + 1) << 32 | UInt64(PlaceTable.hash(id)))
@@ -36,7 +36,7 @@ struct PlaceTable {
 
     mutating func remove(_ slot: Int) {
         var hole = slot
-        // What was pushed on by the one that goes moves back.
+        // Entries that the removed one had displaced move back.
         let mask = slots.count - 1
         var next = (hole + 1) & mask
         while slots[next] != 0 {
@@ -66,7 +66,7 @@ struct PlaceTable {
 
     private static func place(_ entry: UInt64) -> Int { Int(entry >> 32) - 1 }
 
-    /// Under a key of this process, so that nobody makes a file of identifiers that collide.
+    /// Keyed per process, so that an attacker cannot make a file of identifiers that collide.
     private static func hash(_ id: ItemID) -> UInt32 {
         let product = (id.high ^ key.0).multipliedFullWidth(by: id.low ^ key.1)
         return UInt32(truncatingIfNeeded: (product.high ^ product.low) >> 16)

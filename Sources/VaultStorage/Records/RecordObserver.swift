@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 public import VaultFormat
 
-/// Hears of every change of the table, in order, to keep an index.
+/// Receives every change of the table, in order, to maintain an index.
 public protocol RecordObserver: AnyObject {
-    /// Whether there is anything to keep; if not, changes are not told.
+    /// Whether there is an index to maintain; if not, changes are not reported.
     var isIndexing: Bool { get }
-    /// - Parameter place: the record's place in the table, which stays the same for the life of the item in this
+    /// - Parameter place: the record's place in the table, which does not change during the life of the item in this
     ///   handle.
     func record(at place: Int, changedFrom old: Operation?, to new: Operation?)
-    /// Everything is forgotten; what follows starts from an empty table.
+    /// Resets the index; later changes start from an empty table.
     func recordsWereReset()
 }

@@ -1,38 +1,38 @@
 // SPDX-License-Identifier: Apache-2.0
 public import VaultFormat
 
-/// The current state of every item: what the operations of the log add up to.
+/// The current state of every item: the result of the log's operations.
 public struct RecordTable: Sendable {
     private var arena = OperationArena()
     private var locations: [OperationArena.Location] = []
     private var free: [Int] = []
     private var places = PlaceTable()
-    /// The last version of items that were deleted since the file was rewritten.
+    /// The last version of items deleted since the file was rewritten.
     private var deletedVersions: [ItemID: UInt64] = [:]
-    /// Kept older versions of each item, oldest first; no more than ``historyLimit``.
+    /// Older versions kept of each item, oldest first; at most ``historyLimit``.
     public private(set) var past: [ItemID: [Operation]] = [:]
-    /// Values that replication keeps whatever the history's limit: see ``KeptVersions``. Each goes when a newer record
-    /// of its item no longer names it.
+    /// Values that replication keeps regardless of the history limit: see ``KeptVersions``. Each is dropped when a
+    /// newer record of its item no longer names it.
     public private(set) var kept: [ItemID: [Operation]] = [:]
-    /// How many older versions of an item are kept, as the vault's settings say.
+    /// The number of older versions kept per item, from the vault's settings.
     public private(set) var historyLimit = 0
-    /// Boxes and operations that are still needed, in bytes.
+    /// The size of live boxes and operations, in bytes.
     public private(set) var liveBytes = 0
-    /// Whether the file holds the box of a value that was replaced or deleted.
+    /// Whether the file contains the box of a replaced or deleted value.
     public private(set) var hasSuperseded = false
 
     /// The places of the vault's own records.
     private(set) var ownPlaces: Set<Int> = []
     /// Whether items may carry clocks.
     var hasClocks: Bool
-    /// The greatest stamp of this device's own that an item carries.
+    /// The greatest stamp of this device carried by an item.
     private(set) var newestStamp: UInt64 = 0
 
     public init(hasClocks: Bool = false) { self.hasClocks = hasClocks }
 
     public var count: Int { places.count }
 
-    /// One more than the greatest place.
+    /// The greatest place plus one.
     public var end: Int { locations.count }
 
     public subscript(place: Int) -> Operation? { read(place) { Operation(checked: $0) } }
@@ -42,7 +42,7 @@ public struct RecordTable: Sendable {
     /// The record of the item.
     public subscript(id: ItemID) -> Operation? { place(of: id).flatMap { self[$0] } }
 
-    /// Visits class and encoded attributes of every record.
+    /// Visits the class and the encoded attributes of every record.
     func forEach(_ body: (_ place: Int, ItemClass?, _ attributes: Span<UInt8>) -> Void) {
         for (place, location) in locations.enumerated() where !location.isNone {
             arena.read(location) { operation in
@@ -53,7 +53,7 @@ public struct RecordTable: Sendable {
         }
     }
 
-    /// The records in the order of their identifiers, in which a rewrite lays them down.
+    /// The records sorted by identifier, the order in which a rewrite stores them.
     var sortedPlaces: [(id: ItemID, place: Int)] {
         var places: [(id: ItemID, place: Int)] = []
         places.reserveCapacity(count)
@@ -70,8 +70,8 @@ public struct RecordTable: Sendable {
 
     /// Applies an operation of the log.
     ///
-    /// - Returns: the place that changed; nil for a kept older version.
-    /// - Throws: `.invalid(.version)`, with nothing changed: versions only rise.
+    /// - Returns: the place that changed; `nil` for a kept older version.
+    /// - Throws: `.invalid(.version)`, with nothing changed, since versions only increase.
     mutating func follow(_ operation: Span<UInt8>) throws(FormatError) -> Int? {
         let kind = Operation.kind(of: operation)
         guard kind != .past else {
@@ -96,7 +96,7 @@ public struct RecordTable: Sendable {
         return place
     }
 
-    /// - Parameter slot: of the item, if it is here.
+    /// - Parameter slot: of the item, if present.
     private mutating func apply(_ operation: Span<UInt8>, at slot: Int?) -> Int? {
         let id = Operation.id(of: operation)
         switch Operation.kind(of: operation) {
@@ -122,7 +122,7 @@ public struct RecordTable: Sendable {
         if value != nil, past[id]?.last?.value != value { hasSuperseded = true }
     }
 
-    // MARK: What replication keeps
+    // MARK: Versions that replication keeps
 
     private mutating func noteStamp(of operation: Span<UInt8>) {
         let attributes = operation.extracting(Operation.attributes(of: operation))
@@ -135,7 +135,7 @@ public struct RecordTable: Sendable {
         kept[past.id, default: []].append(past)
     }
 
-    /// Lets go of what the new record of an item no longer names.
+    /// Drops kept versions that the new record of an item no longer names.
     private mutating func dropUnnamed(by operation: Span<UInt8>) {
         let id = Operation.id(of: operation)
         guard let before = kept[id] else { return }
@@ -153,15 +153,15 @@ public struct RecordTable: Sendable {
 
     // MARK: History
 
-    /// The greatest version that the item has had, as far as the file still says it.
+    /// The greatest version that the item has had, as far as the file shows.
     public func lastVersion(of id: ItemID) -> UInt64 {
         let current = slot(of: id).map { arena.read(locations[places[$0]]) { Operation.version(of: $0) } }
         return max(current ?? 0, deletedVersions[id] ?? 0, past[id]?.last?.version ?? 0)
     }
 
-    /// Takes an older version, for which the oldest may have to go.
+    /// Adds an older version; the oldest may be dropped for it.
     ///
-    /// - Returns: what went.
+    /// - Returns: the dropped versions.
     @discardableResult
     private mutating func keep(_ operation: Operation) -> [Operation] {
         liveBytes += RecordTable.size(operation, beside: past[operation.id]?.last)
@@ -186,7 +186,7 @@ public struct RecordTable: Sendable {
         return past.keys.flatMap { prune($0) }
     }
 
-    /// Fills in where the value of an older version lies that was just written.
+    /// Fills in the location of an older version's value, which was just written.
     mutating func setPastOffset(_ offset: UInt64, of version: VersionKey) {
         if let index = kept[version.id]?.lastIndex(where: { $0.version == version.version }) {
             kept[version.id]?[index].value?.offset = offset
@@ -195,9 +195,9 @@ public struct RecordTable: Sendable {
         past[version.id]?[index].value?.offset = offset
     }
 
-    // MARK: Taking back
+    // MARK: Rolling back
 
-    /// What takes a change back.
+    /// The data for undoing a change.
     struct Undo {
         var id: ItemID
         var place: Int?
@@ -206,13 +206,13 @@ public struct RecordTable: Sendable {
         var hadSuperseded: Bool
         var isPast: Bool
         var historyLimit: Int
-        /// Older versions that went.
+        /// Older versions that were dropped.
         var dropped: [Operation] = []
-        /// What was kept of the item, if that changes.
+        /// The kept versions of the item before the change, if it affects them.
         var kept: [Operation]?
     }
 
-    /// Applies an operation of this process, which may be taken back.
+    /// Applies an operation of this process, which may be undone.
     mutating func stage(_ operation: Span<UInt8>) -> Undo {
         let id = Operation.id(of: operation)
         let slot = slot(of: id)
@@ -239,7 +239,7 @@ public struct RecordTable: Sendable {
         return undo
     }
 
-    /// Takes the newest change back.
+    /// Undoes the newest change.
     mutating func revert(_ undo: Undo) {
         hasSuperseded = undo.hadSuperseded
         historyLimit = undo.historyLimit
@@ -247,7 +247,7 @@ public struct RecordTable: Sendable {
             setKept(before, of: undo.id)
             if undo.isPast { return }
         }
-        // With a limit of 0 what came is among what went.
+        // With a limit of 0, the added version is among the dropped ones.
         if undo.isPast, let newest = past[undo.id]?.popLast() {
             liveBytes -= RecordTable.size(newest, beside: past[undo.id]?.last)
         }
@@ -264,7 +264,7 @@ public struct RecordTable: Sendable {
         }
         let encoded = old.encoded()
         if locations[place].isNone {
-            // Changes are taken back newest first, so the place that was freed last is this one.
+            // Changes are undone newest first, so the last freed place is this one.
             free.removeLast()
             places.insert(undo.id, place: place)
             if old.itemClass == nil { ownPlaces.insert(place) }
@@ -275,7 +275,7 @@ public struct RecordTable: Sendable {
         }
     }
 
-    /// Fills in where a value that was just written lies.
+    /// Fills in the location of a value that was just written.
     mutating func setOffset(_ offset: UInt64, at place: Int) {
         if hasValue(at: place) { arena.setOffset(offset, at: locations[place]) }
     }
@@ -287,14 +287,14 @@ public struct RecordTable: Sendable {
         locations[place].isNone ? nil : arena.read(locations[place], body)
     }
 
-    /// The encoded record at a place, where it lies.
+    /// The encoded record at a place, without a copy.
     func encoded(at place: Int) -> ArraySlice<UInt8>? {
         locations[place].isNone ? nil : arena.slice(at: locations[place])
     }
 
-    /// Points at where a rewrite has laid the values.
+    /// Updates the locations of values after a rewrite.
     ///
-    /// - Returns: false when there is a value that the rewrite does not know; the table is of no use then.
+    /// - Returns: `false` if there is a value that the rewrite does not know; the table is unusable then.
     mutating func move(to moved: MovedValues) -> Bool {
         for (place, location) in locations.enumerated() where !location.isNone {
             let (id, version, old, hasValue) = arena.read(location) {
@@ -368,7 +368,7 @@ public struct RecordTable: Sendable {
         arena.discard(locations[place])
     }
 
-    /// Moves the records together when more than half of the arena is waste.
+    /// Compacts the arena when more than half of it is waste.
     private mutating func tidy() {
         guard arena.waste > 1 << 20, arena.waste * 2 > arena.length else { return }
         var fresh = OperationArena()
@@ -382,7 +382,7 @@ public struct RecordTable: Sendable {
         operation.count + Operation.boxLength(of: operation)
     }
 
-    /// - Parameter neighbour: the version before or after it, whose value may be the same.
+    /// - Parameter neighbour: the version before or after, which may share its value.
     private static func size(_ operation: Operation, beside neighbour: Operation?) -> Int {
         let value = operation.value == neighbour?.value ? 0 : Int(operation.value?.length ?? 0)
         return Layout.operationLength + operation.attributes.bytes.count + value

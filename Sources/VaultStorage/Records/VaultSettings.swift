@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 public import VaultFormat
 
-/// What a vault says of itself, in one record of class 0: the user attributes `history` and `deleted` with decimal
-/// numbers.
+/// The vault's settings, in one record of class 0: the user attributes `history` and `deleted` with decimal numbers.
 public enum VaultSettings {
     public static let historyLimits = 0...1000
 
@@ -15,8 +14,8 @@ public enum VaultSettings {
     /// The record's attributes.
     ///
     /// - Parameters:
-    ///   - deletedDays: how long deleted items are kept; nil: as long as the history has room.
-    ///   - old: those of the record that it replaces; what they say beside is kept.
+    ///   - deletedDays: how long deleted items are kept; `nil` for as long as the history has room.
+    ///   - old: those of the record that it replaces; its other attributes are kept.
     public static func attributes(
         historyLimit: Int, deletedDays: Int?, replacing old: EncodedAttributes?
     ) -> EncodedAttributes {
@@ -27,19 +26,19 @@ public enum VaultSettings {
         return old.map { fresh.keepingUnknown(of: $0) } ?? fresh
     }
 
-    /// How long deleted items are kept, in days; nil: as long as the history has room.
+    /// How long deleted items are kept, in days; `nil` for as long as the history has room.
     public static func deletedDays(in attributes: EncodedAttributes) -> Int? {
         attributes.user[deleted].flatMap { Int($0) }.flatMap { deletedLimits.contains($0) ? $0 : nil }
     }
 
-    /// How many older versions of an item are kept. Nil: the operation does not say.
+    /// The number of older versions kept per item; `nil` if the operation does not set it.
     static func historyLimit(in operation: Span<UInt8>) -> Int? {
         guard Operation.itemClass(of: operation) == nil, Operation.kind(of: operation) == .put else { return nil }
         var limit: Int?
         let attributes = operation.extracting(Layout.operationLength..<operation.count)
         guard OwnRecord.kind(of: attributes) == .settings else { return nil }
         EncodedAttributes.visitUser(attributes) { name, value in
-            // The writer of another number meant it; what is none, or out of bounds, keeps nothing.
+            // A limit that is invalid or out of bounds counts as 0: nothing is kept.
             guard name == history else { return }
             let text = String(validating: attributes.extracting(value).array(0..<value.count), as: UTF8.self)
             limit = text.flatMap { Int($0) }.flatMap { historyLimits.contains($0) ? $0 : nil } ?? 0

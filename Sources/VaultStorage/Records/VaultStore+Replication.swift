@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 internal import VaultFormat
 
-/// The log that this device's writes are named after, as its record of class 0 `sync` says.
+/// The log that names this device's writes, from its record `sync` of class 0.
 public struct OwnLog: Equatable, Sendable {
     /// The log's number in this file.
     public let number: UInt16
-    /// Whether items stay here that are not synchronizable.
+    /// Whether only synchronizable items are replicated.
     public let onlySynchronizable: Bool
 
     public init(number: UInt16, onlySynchronizable: Bool) {
@@ -15,9 +15,9 @@ public struct OwnLog: Equatable, Sendable {
     static let (numberName, scopeName, clockName) = ("log", "scope", "clock")
     static let synchronizable = "synchronizable"
 
-    /// What a record `sync` says beside other things.
+    /// The attributes of a record `sync` for this log.
     ///
-    /// - Parameter clock: the greatest stamp that is known of.
+    /// - Parameter clock: the greatest known stamp.
     public func attributes(clock: UInt64) -> [String: String] {
         [OwnLog.numberName: String(number), OwnLog.clockName: String(clock)].merging(
             onlySynchronizable ? [OwnLog.scopeName: OwnLog.synchronizable] : [:]
@@ -25,7 +25,7 @@ public struct OwnLog: Equatable, Sendable {
     }
 }
 
-/// What was read of the record `sync`, as long as that is the same.
+/// The last read contents of the record `sync`, valid for its version.
 struct KnownOwnLog {
     let id: ItemID
     let version: UInt64
@@ -34,7 +34,7 @@ struct KnownOwnLog {
 }
 
 extension VaultStore {
-    /// Nil: the vault belongs to no fleet.
+    /// `nil` if the vault belongs to no fleet.
     public var ownLog: OwnLog? {
         guard header.isReplicated else { return nil }
         return currentOwnLog()?.log
@@ -58,10 +58,11 @@ extension VaultStore {
         return knownOwnLog
     }
 
-    /// The greatest stamp that this file knows to be taken.
+    /// The greatest stamp known to be used in this file.
     public var newestStamp: UInt64 { max(records.newestStamp, lastStamp, currentOwnLog()?.clock ?? 0) }
 
-    /// Names the next write: milliseconds since 1970 << 16, and always more than the last one (a hybrid logical clock).
+    /// Returns the stamp of the next write: milliseconds since 1970 << 16, but always greater than the last (a hybrid
+    /// logical clock).
     public func nextStamp() -> UInt64 {
         lastStamp = max(newestStamp + 1, environment.clock.stamp)
         return lastStamp

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 internal import VaultFormat
 
-/// What names a version of an item.
+/// The identity of a version of an item.
 struct VersionKey: Hashable {
     let id: ItemID
     let version: UInt64

@@ -4,17 +4,17 @@ internal import VaultCrypto
 internal import VaultFormat
 
 extension VaultStore {
-    /// Writes what the vault holds now as another vault: whole or not at all, without what was deleted or replaced.
+    /// Writes the current contents as another vault: whole or not at all, without deleted or replaced data.
     ///
-    /// Every byte of the source is checked and the copy read back before it gets its name. It is of the same
-    /// generation, so that putting it in the vault's place without ``restore(_:to:replacing:environment:report:)``
-    /// shows as a rollback.
+    /// Every byte of the source is checked, and the copy is read back before it is named. The copy has the same
+    /// generation, so that putting it in the vault's place without ``restore(_:to:replacing:environment:report:)`` is
+    /// detected as a rollback.
     ///
     /// - Parameters:
-    ///   - entries: who may open the copy; nil for all who may open the vault.
+    ///   - entries: the key slots of the copy; `nil` for those of the vault.
     ///   - replacing: whether a file at the path may be replaced.
-    /// - Returns: how many items it holds.
-    /// - Throws: `.alreadyExists`, with what is there untouched.
+    /// - Returns: the number of items in the copy.
+    /// - Throws: `.alreadyExists`, with the existing file untouched.
     public func backUp(to path: FilePath, entries: [SlotEntry]? = nil, replacing: Bool) throws(StorageError) -> Int {
         try check()
         let target = try VaultLocation(ofNew: path, on: environment.fileSystem)
@@ -31,7 +31,7 @@ extension VaultStore {
             copy = try writeCopy(slots, in: target)
         } catch {
             guard case .damaged = error else { throw error }
-            // A reader believes in damage when it is still there with all writers kept out.
+            // Damage is only reported if it persists while no writer is active.
             copy = try lock.keepingWritersOut { () throws(StorageError) in
                 try reopen()
                 return try writeCopy(slots, in: target)
@@ -50,15 +50,15 @@ extension VaultStore {
         return try write(next, in: target)
     }
 
-    /// Puts a backup into the place of a vault, or where there is none.
+    /// Restores a backup to a path, replacing a vault that is there.
     ///
-    /// The backup is opened and every value of it, then written anew and read back; until then the old file stays where
-    /// it is. A process that has the old one open goes on with the new one.
+    /// The backup and every value of it are opened, then written to a new file and read back; until then the old file
+    /// stays in place. A process that has the old one open continues with the new one.
     ///
     /// - Parameters:
     ///   - replacing: whether a file at the path may be replaced.
-    ///   - accepts: asked when the backup has not all that this device has seen of the vault at the path.
-    ///   - report: hears how much is done, from 0 to 1.
+    ///   - accepts: called if the backup lacks some of the state that this device has seen of the vault at the path.
+    ///   - report: called with the progress, from 0 to 1.
     /// - Throws: `.alreadyExists`, `.rolledBack`, `.damaged`, with the old file in place.
     public static func restore(
         _ backup: VaultStore, to path: FilePath, replacing: Bool, environment: VaultEnvironment,
@@ -77,12 +77,12 @@ extension VaultStore {
         try backup.openEveryValue(report)
         let lock = WriterLock(target, clock: environment.clock, patience: environment.patience)
         try lock.holding { () throws(StorageError) in
-            // Nobody is asked with the lock held; what was seen meanwhile has not been accepted.
+            // The lock is not held while a person is asked; state seen meanwhile has not been accepted.
             guard try backup.missing(commits, at: target, environment) == missing else { throw .rolledBack }
             target.removeLeftovers()
             let past = AnchorFiles(of: target, environment)?.found() ?? []
             var next = try backup.nextHeader(above: past.map(\.anchor))
-            // What another process has open may be further than what this device wrote down.
+            // A file that another process has open may be ahead of this device's record.
             if let old = try? backup.sibling(in: target) {
                 next.generation = max(next.generation, old.header.generation + 1)
                 next.baseSequence = max(next.baseSequence, old.sequence)
@@ -93,13 +93,13 @@ extension VaultStore {
         return backup.itemCount
     }
 
-    /// What this device has seen of a vault at a place, and this one does not have. Nil: nothing.
+    /// The state that this device has seen of a vault at a place and this one lacks; `nil` if none.
     ///
-    /// - Parameter commits: those of this file, and before them the state that it began with.
+    /// - Parameter commits: all commits of this file, preceded by its initial state.
     private func missing(
         _ commits: [Commit], at target: VaultLocation, _ environment: VaultEnvironment
     ) throws(StorageError) -> MissingState? {
-        // Of a backup that nobody has written to since, all that came before it is one transaction.
+        // In a backup without later writes, everything earlier is a single transaction.
         let newest = commits.count <= 2 ? commits[0].position.sequence : tip.position.sequence
         let anchors = AnchorFiles(of: target, environment)?.found() ?? []
         return try MissingState.of(anchors, vaultID: header.vaultID, keys, newest: newest) {
@@ -110,7 +110,7 @@ extension VaultStore {
         }
     }
 
-    /// Everything that is alive as one transaction of a new file, read back, that has no name yet.
+    /// Everything live, as one transaction of a new file that is read back and not named yet.
     private func write(_ header: Header, in target: VaultLocation) throws(StorageError) -> NewFile {
         var rewriter = try makeRewriter(header, in: target)
         let ofDevice = OwnRecord.ofDevice.flatMap { ownRecords(of: $0) }
@@ -118,7 +118,7 @@ extension VaultStore {
         return try rewriter.finish()
     }
 
-    /// The vault at another place, opened with the keys of this one, while its writers are kept out.
+    /// The vault at another place, opened with the keys of this one while its writers are excluded.
     private func sibling(in target: VaultLocation) throws(StorageError) -> VaultStore {
         var environment = environment
         environment.remembersStates = false
@@ -139,7 +139,7 @@ extension VaultStore {
         }
     }
 
-    /// What people call an item: neither a tombstone nor the vault's settings.
+    /// The number of items as users count them: without the vault's own records.
     private var itemCount: Int {
         var count = 0
         records.forEach { _, itemClass, _ in if itemClass != nil { count += 1 } }
@@ -148,7 +148,7 @@ extension VaultStore {
 }
 
 extension NewFile {
-    /// Makes the file durable under its name. What this device remembers under the name is of another file, and goes.
+    /// Makes the file durable under its name and removes anchors of another file at the path.
     ///
     /// - Parameters:
     ///   - keys: those of the new file.
@@ -158,12 +158,12 @@ extension NewFile {
     ) throws(StorageError) {
         let anchors = AnchorFiles(of: target, environment)
         let (header, position) = (page.header, tip.position)
-        // First: between the two an anchor that the new file cannot answer for would make it seem a stranger's. One
-        // that it can keeps watch.
+        // Done first: in between, an anchor that the new file cannot satisfy would make it seem another vault. An
+        // anchor that it satisfies stays, for protection.
         let isOwn =
             anchors?.found().allSatisfy { $0.anchor.vaultID == header.vaultID && $0.isSigned(by: keys.anchor) } ?? true
         if !isOwn {
-            // What can fail for long comes before anything is forgotten.
+            // The slow step, which can fail, comes before any anchor is removed.
             try attempt(.synchronize, file.synchronize())
             try attempt(.remove, anchors?.removeAll())
         }

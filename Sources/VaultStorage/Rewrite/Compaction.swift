@@ -3,19 +3,19 @@ internal import SystemPackage
 internal import VaultCrypto
 public import VaultFormat
 
-// The file written anew, in the next generation, and put in the place of the old one.
+// Rewriting of the file as the next generation, which replaces the old file.
 
 extension VaultStore {
-    /// Writes the vault anew without what is dead.
+    /// Rewrites the vault without dead data.
     ///
-    /// A large vault is copied while other processes go on writing; only what they wrote meanwhile is added with the
-    /// lock held.
+    /// A large vault is copied while other processes continue to write; only their writes in the meantime are added
+    /// under the lock.
     ///
-    /// - Throws: `.damaged`, before anything is replaced, when the source is; `.inputOutput`, with the old file in
-    ///   place; `.indeterminate`.
+    /// - Throws: `.damaged`, before anything is replaced, if the source is damaged; `.inputOutput`, with the old file
+    ///   in place; `.indeterminate`.
     public func compact() throws(StorageError) { try compact(for: nil) }
 
-    /// - Parameter recipient: where the handle looks for the result that this one is the twin of.
+    /// - Parameter recipient: receives the result for the handle whose twin this one is.
     fileprivate func compact(for recipient: HandoverSlot?) throws(StorageError) {
         do throws(StorageError) {
             if log.size > environment.lockFreeCopyLength, try compactBesideWriters(for: recipient) { return }
@@ -26,11 +26,11 @@ extension VaultStore {
         }
     }
 
-    /// Copies up to a durable commit without the lock, and takes it for the rest alone.
+    /// Copies up to a durable commit without the lock, and takes the lock only for the rest.
     ///
-    /// - Returns: false when another process replaced the file meanwhile; nothing changed then.
+    /// - Returns: `false` if another process replaced the file meanwhile; nothing has changed then.
     private func compactBesideWriters(for recipient: HandoverSlot?) throws(StorageError) -> Bool {
-        // What is copied without the lock has to be durable: nobody can take it back then.
+        // State copied without the lock must be durable, so that it cannot be rolled back.
         var rewriter = try withWriterLock(repairing: true) { () throws(StorageError) in
             try makeRewriter(nextHeader(), in: location)
         }
@@ -45,19 +45,18 @@ extension VaultStore {
         }
     }
 
-    /// Whether the file holds more that is dead than alive, or too many frames, or the box of a secret that was
-    /// replaced.
+    /// Whether the file contains more dead than live data, too many frames, or the box of a replaced secret.
     ///
-    /// - Parameter isLeaving: the vault is about to be closed or locked: superseded secrets go then.
+    /// - Parameter isLeaving: whether the vault is about to be closed or locked, when superseded secrets are removed.
     public func isWorthCompacting(isLeaving: Bool) -> Bool { compaction.isWorthIt(log, records, isLeaving: isLeaving) }
 
     /// Whether this handle has changed the file.
     public var hasWritten: Bool { compaction.isWriter }
 
-    /// What a rewrite leaves out.
+    /// The parts that a rewrite leaves out.
     public struct Purge: Sendable {
         public var items: Set<ItemID>
-        /// Items whose older versions go.
+        /// Items whose older versions are removed.
         public var histories: Set<ItemID>
 
         public init(items: Set<ItemID> = [], histories: Set<ItemID> = []) {
@@ -68,9 +67,9 @@ extension VaultStore {
         var isEmpty: Bool { items.isEmpty && histories.isEmpty }
     }
 
-    /// Writes the file anew without some of what is in it.
+    /// Rewrites the file without some of its contents.
     ///
-    /// - Parameter select: says what goes, from the newest state, while nobody else can write; nil gives up.
+    /// - Parameter select: selects the removals from the newest state, while no other process can write; `nil` cancels.
     public func purge(_ select: () -> Purge?) throws(StorageError) {
         try withWriterLock { () throws(StorageError) in
             guard let purged = select(), !purged.isEmpty || records.hasSuperseded else { return }
@@ -78,7 +77,7 @@ extension VaultStore {
         }
     }
 
-    /// Makes sure that a program that knows no clocks does not write to the vault.
+    /// Makes sure that programs which do not support clocks no longer write to the vault.
     public func beginReplication() throws(StorageError) {
         try withWriterLock { () throws(StorageError) in
             if !header.isReplicated { try rewrite(features: Header.Feature.replication) }
@@ -88,9 +87,9 @@ extension VaultStore {
     // MARK: The rewrite, under the writer lock
 
     /// - Parameters:
-    ///   - slots: those of the new file; nil for the same.
-    ///   - features: what the new file has beside those of the old one, of ``Header/Feature``.
-    ///   - anchors: what this device has seen of a later state, above which the new file has to be.
+    ///   - slots: those of the new file; `nil` for the same.
+    ///   - features: of ``Header/Feature``, in addition to those of the old file.
+    ///   - anchors: later states that this device has seen, which the new file must exceed.
     func rewrite(
         slots: [HeldSlot]? = nil, features: UInt32 = 0, above anchors: [Anchor] = [],
         purging purged: Purge = Purge(), for recipient: HandoverSlot? = nil
@@ -103,11 +102,11 @@ extension VaultStore {
         var rewriter = try makeRewriter(next, in: location)
         try rewriter.copy(without: purged)
         try replaceFile(with: rewriter, for: recipient)
-        // What was left out is still in the table.
+        // The table still contains what was left out.
         if leavesOut { log.lose() }
     }
 
-    /// What was read and never durable may have gone since: the handle starts over before that is called damage.
+    /// Data that was read but not durable may have vanished: the handle starts over before reporting damage.
     func checkEverything() throws(StorageError) {
         do throws(StorageError) { try log.check() } catch {
             try reopen()
@@ -129,7 +128,7 @@ extension VaultStore {
         return next
     }
 
-    /// An attacker who can write into an anchor could else use up the numbers that a vault has.
+    /// Otherwise an attacker who can write to an anchor could exhaust the vault's numbers.
     private func isCredible(_ anchor: Anchor) -> Bool {
         let most: UInt64 = 1 << 32
         return anchor.generation < header.generation + most && anchor.sequence < sequence + most
@@ -141,26 +140,26 @@ extension VaultStore {
         )
     }
 
-    /// Puts the new file in its place, and goes on with it.
+    /// Replaces the file by the new one and continues with it.
     ///
-    /// - Parameter recipient: of the handle that goes on in the place of this one.
+    /// - Parameter recipient: of the handle that continues instead of this one.
     private func replaceFile(with rewriter: consuming Rewriter, for recipient: HandoverSlot?) throws(StorageError) {
-        // Two handles with one table would make a second one of it.
+        // If two handles shared the table, a change would copy it.
         if recipient != nil { records = RecordTable() }
         let handover: Handover
         do throws(StorageError) { handover = try rewriter.finish(after: tip.position, health, for: recipient) } catch {
-            // The next look finds the records again that were let go above.
+            // The next read restores the records that were released above.
             if recipient != nil { log.lose() }
             throw error
         }
         owesMarks = false
         moveAnchors(to: handover.tip.position, generation: handover.page.header.generation)
-        // The rewrite is done, whatever becomes of going on with it: the next look starts over.
+        // The rewrite is complete even if continuing fails: the next read starts over.
         guard recipient == nil, (try? goOn(with: handover)) == true else { return log.lose() }
         log.noteNameIsDurable()
     }
 
-    /// - Returns: false when the records are not those that the file was made of; they are of no use then.
+    /// - Returns: `false` if the records are not those from which the file was made; they are unusable then.
     func goOn(with handover: Handover) throws(StorageError) -> Bool {
         guard tip.position == handover.source, records.move(to: handover.moved) else { return false }
         records.hasClocks = handover.page.header.isReplicated
@@ -171,9 +170,9 @@ extension VaultStore {
     }
 }
 
-/// Writes a vault's file anew while its handle is used.
+/// Rewrites a vault's file while its handle is in use.
 ///
-/// It has a twin of the handle, which opens no values and so has none of the keys that a locked vault has not.
+/// Uses a twin of the handle, which opens no values and so has only the keys that a locked vault has.
 public struct Compactor: ~Copyable {
     private let twin: VaultStore
     private let recipient: HandoverSlot
@@ -190,7 +189,7 @@ public struct Compactor: ~Copyable {
 }
 
 extension VaultStore {
-    /// What writes the file anew while this handle is used; ``rejoin(_:after:)`` comes then.
+    /// Makes a compactor that rewrites the file while this handle is in use; call ``rejoin(_:after:)`` afterwards.
     public func makeCompactor() throws(StorageError) -> Compactor {
         do throws(StorageError) {
             try checkWritable()
@@ -201,11 +200,11 @@ extension VaultStore {
         }
     }
 
-    /// Goes on with what was written beside this handle.
+    /// Continues with the file that the compactor wrote.
     public func rejoin(_ compactor: borrowing Compactor, after failure: StorageError?) {
         discardedBytes += compactor.discardedBytes
         if failure != nil { return compaction.noteFailure(log) }
-        // The rewrite is done, whatever this look finds: the next one says it again.
+        // The rewrite is complete whatever this read finds; the next one reports its error again.
         try? refresh()
     }
 }

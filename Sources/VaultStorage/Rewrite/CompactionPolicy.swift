@@ -1,24 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 internal import VaultFormat
 
-/// When a file is worth writing anew.
+/// The conditions for rewriting a file.
 struct CompactionPolicy {
     private static let leastFrames = 4096
     private static let leastWaste = 256 << 10
-    /// Above this a secret that was replaced waits for the next compaction that is due for another reason.
+    /// Above this size, a replaced secret waits for the next compaction that is due for another reason.
     private static let quickLength = 4 << 20
 
-    /// Whether this handle ever changed something: one that only read has nothing to tidy up when it goes.
+    /// Whether this handle ever made a change: a handle that only read has nothing to clean up.
     var isWriter = false
-    /// The size at which a compaction failed; the next try comes when the file has grown by half.
+    /// The size at which a compaction failed; the next attempt follows when the file has grown by half.
     private var failedSize = 0
-    /// The number of frames at which the next compaction for their number is due.
+    /// The number of frames that makes the next compaction due.
     private var mostFrames = CompactionPolicy.leastFrames
 
-    /// Whether the file holds more that is dead than alive, or too many frames, or the box of a secret that was
-    /// replaced.
+    /// Whether the file contains more dead than live data, too many frames, or the box of a replaced secret.
     ///
-    /// - Parameter isLeaving: the vault is about to be closed or locked: superseded secrets go then.
+    /// - Parameter isLeaving: whether the vault is about to be closed or locked, when superseded secrets are removed.
     func isWorthIt(_ log: borrowing Log, _ records: borrowing RecordTable, isLeaving: Bool) -> Bool {
         let (size, frames) = (log.size, log.tip.frames)
         let dead = size - Layout.firstFrame - records.liveBytes

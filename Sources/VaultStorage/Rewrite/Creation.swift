@@ -4,12 +4,12 @@ internal import VaultCrypto
 internal import VaultFormat
 
 extension VaultStore {
-    /// Makes an empty vault where there is no file.
+    /// Creates an empty vault where there is no file.
     ///
     /// - Parameters:
-    ///   - path: its directory is made, mode 0700, when it does not exist.
-    ///   - entries: what opens the vault as well.
-    /// - Throws: `.alreadyExists`, with what is there untouched.
+    ///   - path: of the new file. A missing directory is created with mode 0700.
+    ///   - entries: further key slots.
+    /// - Throws: `.alreadyExists`, with the existing file untouched.
     public static func create(
         at path: FilePath, unlockedBy secret: UnlockingSecret, cost: KeyDerivationCost, environment: VaultEnvironment,
         also entries: [SlotEntry] = []
@@ -17,7 +17,7 @@ extension VaultStore {
         let fileSystem = environment.fileSystem
         try createDirectory(of: path, on: fileSystem)
         let location = try VaultLocation(path, on: fileSystem)
-        // A look before the derivation; the rename below decides.
+        // An early check before the derivation; the rename below decides.
         guard try attempt(.open, location.directory.status(of: location.name)) == nil else {
             throw .alreadyExists
         }
@@ -29,7 +29,7 @@ extension VaultStore {
         guard try attempt(.open, location.directory.status(of: location.name)) == nil else {
             throw .alreadyExists
         }
-        // What this device remembers is of a vault that is no longer there.
+        // The device's anchors belong to a vault that no longer exists.
         try attempt(.remove, AnchorFiles(of: location, environment)?.removeAll())
         let page: HeaderPage
         do throws(StorageError) {
@@ -38,14 +38,14 @@ extension VaultStore {
             page = file.page
             try file.finish(replacing: false)
         } catch {
-            // Nothing was there before, so that it makes no difference what it was that did not work.
+            // The vault did not exist before, so it makes no difference which step failed.
             guard case .inputOutput(let errno, _) = error else { throw error }
             throw .inputOutput(errno, .write)
         }
         do throws(StorageError) {
             return try VaultStore(location, page: page, keys: keys, environment: environment, isNameDurable: true)
         } catch {
-            // The vault is made, and cannot be read.
+            // The vault was created but cannot be read.
             if case .inputOutput(let errno, _) = error { throw .indeterminate(errno) }
             throw error
         }
@@ -53,7 +53,7 @@ extension VaultStore {
 }
 
 extension VaultStore {
-    /// Makes the directory that the vault will be in, also where the path is a symbolic link to nothing yet.
+    /// Creates the vault's directory, also if the path is a dangling symbolic link.
     static func createDirectory(of path: FilePath, on fileSystem: any VaultFileSystem) throws(StorageError) {
         for _ in 0..<2 {
             let resolved = (try? fileSystem.resolve(path)) ?? path
@@ -63,7 +63,7 @@ extension VaultStore {
         }
     }
 
-    /// Draws the vault key and puts slots for the secrets into the header.
+    /// Generates the vault key and adds slots for the secrets to the header.
     private static func makeKeys(
         for entries: [SlotEntry], header: inout Header, _ environment: VaultEnvironment
     ) throws(StorageError) -> VaultKeys {

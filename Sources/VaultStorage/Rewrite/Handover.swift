@@ -2,7 +2,7 @@
 internal import Synchronization
 internal import VaultFormat
 
-/// A file that has taken the place of another, with all that a handle on the old one needs to go on without reading it.
+/// A file that has replaced another, with all data that a handle on the old one needs to continue without reading it.
 struct Handover {
     let file: any VaultFile
     let identity: FileStatus
@@ -14,7 +14,7 @@ struct Handover {
     let moved: MovedValues
 }
 
-/// Where a rewrite beside a handle leaves its result, for the handle to take when it finds its file replaced.
+/// Holds the result of a concurrent rewrite, for the handle to take when it finds its file replaced.
 final class HandoverSlot: Sendable {
     private let slot = Mutex<Handover?>(nil)
 
@@ -22,26 +22,26 @@ final class HandoverSlot: Sendable {
 
     func withdraw() { slot.withLock { $0 = nil } }
 
-    /// - Parameter status: of the file that is there now; the result is dropped when it is another.
+    /// - Parameter status: of the present file; the result is dropped if it is another.
     func take(for status: FileStatus) -> Handover? {
         guard let handover = slot.withLock({ $0.take() }), handover.identity.isSameFile(as: status) else { return nil }
         return handover
     }
 }
 
-/// Where a rewrite has laid the values of a table's records.
+/// The new locations of the values of a table's records after a rewrite.
 struct MovedValues {
-    /// By the record's place: where its value lay, and where it lies; 0 for none.
+    /// The old and the new offset of the value, by the record's place; 0 for none.
     var places: [(old: UInt64, new: UInt64)] = []
     private(set) var past: [VersionKey: (old: UInt64, new: UInt64)] = [:]
-    /// What was committed while the file was copied.
+    /// Values committed while the file was copied.
     private(set) var later: [ItemID: (version: UInt64, offset: UInt64)] = [:]
-    /// Items that were deleted meanwhile.
+    /// Items deleted meanwhile.
     private(set) var deleted: Set<ItemID> = []
-    /// Whether the new file has the box of a value that was replaced meanwhile.
+    /// Whether the new file contains the box of a value that was replaced meanwhile.
     private(set) var hasSuperseded = false
 
-    /// - Parameter operation: as it was in the old file.
+    /// - Parameter operation: as in the old file.
     mutating func note(_ operation: Span<UInt8>, _ origin: NewFile.Origin, isAt offset: UInt64) {
         let way = (old: Operation.offset(of: operation), new: offset)
         switch origin {
@@ -53,7 +53,7 @@ struct MovedValues {
         }
     }
 
-    /// What a change that came while the file was copied makes of it.
+    /// Accounts for a change made while the file was copied.
     mutating func noteLater(_ operation: Span<UInt8>) {
         switch Operation.kind(of: operation) {
         case .past: break

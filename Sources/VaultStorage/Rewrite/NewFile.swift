@@ -3,20 +3,20 @@ internal import SystemPackage
 internal import VaultCrypto
 internal import VaultFormat
 
-/// A vault file in the making: the next generation, as one transaction, under no name or a temporary one.
+/// A vault file under construction: the next generation, as one transaction, unnamed or with a temporary name.
 struct NewFile: ~Copyable {
-    /// What an operation of the new file was in the old one.
+    /// The origin of an operation of the new file.
     enum Origin {
         /// The record at a place of the table.
         case current(Int)
         case past
-        /// It was committed while the file was copied.
+        /// Committed while the file was copied.
         case later
-        /// There is no old one, or nobody goes on with its records.
+        /// There is no old file, or its records are not used further.
         case none
     }
 
-    /// Full frames leave as they come, so that a large vault is never in memory twice.
+    /// Full frames are written at once, so that a large vault is never in memory twice.
     private static let groupLength = 8 << 20
 
     let page: HeaderPage
@@ -25,18 +25,18 @@ struct NewFile: ~Copyable {
     private let environment: VaultEnvironment
     private var builder: FrameBuilder
     private var offset = Layout.firstFrame
-    /// Never written before ``finish()``, since only then it is known which frame is the last.
+    /// Not written before ``finish()``, when it is known which frame is the last.
     private var open: [FrameBuilder.Pending] = []
     private var origins: [Origin] = []
     private var openBytes = 0
     private var readBack = ReadBack()
-    /// How far the file was read back.
+    /// The commit up to which the file was read back.
     private var checked: Commit
     private(set) var moved = MovedValues()
 
     /// - Parameters:
-    ///   - length: about as long as the file will be, in bytes; 0 for one that is not worth a reserve.
-    ///   - places: how many the table has of the records that the file is made of.
+    ///   - length: the approximate length of the file, in bytes; 0 for a file too small to reserve space.
+    ///   - places: the number of places in the table from which the file is made.
     init(
         _ header: Header, root: borrowing SecretBytes, length: Int, places: Int = 0, in location: VaultLocation,
         _ environment: VaultEnvironment
@@ -59,7 +59,7 @@ struct NewFile: ~Copyable {
         self.keys = keys
     }
 
-    /// The one commit of the file.
+    /// The single commit of the file.
     var tip: Commit {
         Commit(
             position: builder.position, tagOffset: builder.lastTagOffset, count: builder.frames == 0 ? 0 : 1,
@@ -68,7 +68,7 @@ struct NewFile: ~Copyable {
 
     var file: any VaultFile { durable.file }
 
-    /// - Parameter box: nonce and box of its value; empty when there is none, or the operation before it has the same.
+    /// - Parameter box: nonce and box of its value; empty if there is none, or if the previous operation has the same.
     mutating func append(_ operation: [UInt8], box: [UInt8], _ origin: Origin = .none) throws(StorageError) {
         if openBytes >= NewFile.groupLength { try writeOpen(isLast: false) }
         readBack.handOver(operation.span)
@@ -78,10 +78,10 @@ struct NewFile: ~Copyable {
         openBytes += box.count + operation.count
     }
 
-    /// The next operation begins a frame of its own.
+    /// Makes the next operation begin a new frame.
     mutating func endFrame() throws(StorageError) { if !open.isEmpty { try writeOpen(isLast: false) } }
 
-    /// Reads back and syncs what is written so far, so that little is left to do later.
+    /// Reads back and syncs the data written so far, to leave little for later.
     mutating func synchronizeEarly() throws(StorageError) {
         _ = try readBackRest(highest: LogPosition(sequence: .max, end: 0, tag: Digest()))
         checked = Commit(position: builder.position, tagOffset: builder.lastTagOffset, count: 0, frames: builder.frames)
@@ -94,7 +94,7 @@ struct NewFile: ~Copyable {
         let head = Marks.page(page, naming: builder.position, keys: keys)
         guard head.count <= environment.fileSystem.fileSizeLimit else { throw .inputOutput(.fileTooLarge, .write) }
         try attempt(.write, file.writeAll(head.span, at: 0))
-        // For a delete on a full disk; a disk that is that full already may do without.
+        // The reserve is for a delete on a full disk; a disk that is already that full may do without it.
         try? file.reserve(DiskReserve.length, at: offset)
         let written = try attempt(.read, file.read(head.count, at: 0))
         guard written == head else { throw .damaged(.readBack) }
@@ -105,8 +105,8 @@ struct NewFile: ~Copyable {
 
     /// Makes the file durable under its name.
     ///
-    /// - Throws: `.alreadyExists` when it must not replace; `.inputOutput` with what was there before;
-    ///   `.indeterminate`.
+    /// - Throws: `.alreadyExists` if a file exists and must not be replaced; `.inputOutput`, with the previous file in
+    ///   place; `.indeterminate`.
     consuming func finish(replacing: Bool) throws(StorageError) {
         do throws(DurableFile.Failure) { try durable.finish(replacing: replacing) } catch {
             if error.hasName { throw .indeterminate(error.errno) }
@@ -134,7 +134,7 @@ struct NewFile: ~Copyable {
         offset += bytes.count
     }
 
-    /// Walks the frames behind the point that was checked.
+    /// Reads the frames after the checked point.
     ///
     /// - Returns: the last commit among them.
     private mutating func readBackRest(highest: LogPosition) throws(StorageError) -> LogPosition? {

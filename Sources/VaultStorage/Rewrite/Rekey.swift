@@ -4,21 +4,22 @@ internal import VaultCrypto
 internal import VaultFormat
 
 extension VaultStore {
-    /// What a rekey did.
+    /// The result of a rekey.
     public struct Rekeyed: Equatable, Sendable {
         /// Values that were opened and sealed again.
         public var values = 0
-        /// Items of other devices, which nobody can open here: they went.
+        /// Items of other devices, which cannot be opened here and were removed.
         public var foreign = 0
     }
 
-    /// Draws a new vault key and seals everything anew under it. A copy of the file from before opens with the old
-    /// secrets and shows what was in it, and nothing that comes later.
+    /// Generates a new vault key and seals everything again under it. An earlier copy of the file still opens with the
+    /// old secrets and shows its contents, but nothing later.
     ///
     /// - Parameters:
-    ///   - entries: who may open the vault from now on, one or more of them a person; every other slot goes.
-    ///   - report: hears how much is done, from 0 to 1.
-    /// - Throws: `.slot(.lastForPeople)`, `.locked`, `.damaged` for a value that does not open; nothing changed then.
+    ///   - entries: the new key slots, at least one of them for a person; all others are removed.
+    ///   - report: called with the progress, from 0 to 1.
+    /// - Throws: `.slot(.lastForPeople)`, `.locked`, `.damaged` for a value that does not open; nothing has changed
+    ///   then.
     public func rekey(_ entries: [SlotEntry], report: (Double) -> Void) throws(StorageError) -> Rekeyed {
         try checkWritable()
         guard !keys.isLocked else { throw .locked }
@@ -36,15 +37,15 @@ extension VaultStore {
             throw StorageError(error)
         }
         return try withWriterLock { () throws(StorageError) in
-            // Another process has changed a passphrase, or added a way in, which would be undone without a word.
+            // Another process has changed a passphrase or added a slot, which would be undone silently.
             guard header.slots == before, let fresh = made.take() else { throw .slot(.changed) }
             location.removeLeftovers()
             try log.check()
             let done = try writeAnew(slots, fresh, report)
             keys = fresh
-            // What this device calls itself depends on the key; it is looked for again.
+            // This device's identifier depends on the key and is derived again.
             device = nil
-            // The rekey is done; if it cannot be read again, the next call tries.
+            // The rekey is complete; if the file cannot be read now, the next call tries again.
             do throws(StorageError) { try reopen() } catch { log.lose() }
             log.noteNameIsDurable()
             replaceAnchors()
@@ -60,7 +61,7 @@ extension VaultStore {
             log.snapshot(records, root: keys.generationRoot), next, root: fresh.generationRoot, in: location,
             environment)
         let identifier = try deviceIdentifier(under: fresh)
-        // The first: an anchor under the old key has to show that this file came after it.
+        // The first record, by which an anchor under the old key verifies that this file came after it.
         let succession = try successionOfRekey(next, fresh)
         try rewriter.append(succession.operation, box: succession.box)
         var done = Rekeyed()
@@ -71,14 +72,14 @@ extension VaultStore {
             if operation.itemClass == nil, OwnRecord.kind(of: operation.attributes.bytes.span) == .succession {
                 return nil
             }
-            // Nothing goes because nobody could tell whose it is.
+            // An item is not dropped because its device cannot be determined.
             if operation.protection.isThisDeviceOnly { try checkDeviceIsKnown() }
             guard try !isForeign(operation) else {
                 done.foreign += 1
                 return nil
             }
             var box: [UInt8] = []
-            // Versions of an item that share a value go on sharing it.
+            // Versions of an item that share a value continue to share it.
             if let last, last.id == operation.id, last.valueVersion == operation.valueVersion, operation.value != nil {
                 operation.value = last.value
             } else {
@@ -95,9 +96,9 @@ extension VaultStore {
         return done
     }
 
-    /// The record of the keys that anchors had, with the one that is replaced now.
+    /// The record of former anchor keys, including the one being replaced.
     ///
-    /// - Returns: the operation, encoded, and its box.
+    /// - Returns: the encoded operation and its box.
     private func successionOfRekey(
         _ next: Header, _ fresh: borrowing VaultKeys
     ) throws(StorageError) -> (operation: [UInt8], box: [UInt8]) {
@@ -130,7 +131,7 @@ extension VaultStore {
             on: environment.fileSystem)?.identifier
     }
 
-    /// Opens the value and seals it under the new keys; the operation gets the tag of the new box.
+    /// Opens the value and seals it under the new keys; sets the operation's tag to that of the new box.
     private func sealAgain(_ operation: inout Operation, _ fresh: borrowing VaultKeys) throws(StorageError) -> [UInt8] {
         guard let plain = try openPadded(operation) else { return [] }
         let key = try fresh.itemKey(

@@ -3,7 +3,7 @@ internal import SystemPackage
 internal import VaultCrypto
 internal import VaultFormat
 
-/// A vault file as it was at one commit, for a reader beside whom others go on writing.
+/// A vault file at one commit, for a reader while others continue to write.
 struct LogSnapshot: ~Copyable {
     let file: any VaultFile
     let page: HeaderPage
@@ -14,15 +14,14 @@ struct LogSnapshot: ~Copyable {
     func check() throws(StorageError) { _ = try LogReader.check(file, page, keys, through: tip) }
 }
 
-/// Writes what is alive in a vault file as one transaction of another.
+/// Writes the live data of a vault file as one transaction of another.
 struct Rewriter: ~Copyable {
-    /// A record as it goes into the new file, with nonce and box of its value; empty when the record before it has the
-    /// same.
+    /// A record for the new file, with nonce and box of its value; empty if the previous record has the same.
     typealias Record = (operation: [UInt8], box: [UInt8])
 
     private let source: LogSnapshot
     private var file: NewFile
-    /// Whether it pays to sync the copy once more than others have to wait for.
+    /// Whether an early sync of the copy is worthwhile, to shorten the time under the lock.
     private let isLarge: Bool
 
     init(
@@ -37,7 +36,7 @@ struct Rewriter: ~Copyable {
         self.source = source
     }
 
-    /// The commit that the copy is of.
+    /// The commit that was copied.
     var sourceTip: Commit { source.tip }
 
     /// Whether this is a copy of that file.
@@ -47,29 +46,28 @@ struct Rewriter: ~Copyable {
         try file.append(operation, box: box)
     }
 
-    /// Checks and copies the file while others go on writing to it; of a large one little is left to do then.
+    /// Checks and copies the file while others continue to write; syncs a large copy early, to leave little for later.
     mutating func copyBesideWriters() throws(StorageError) {
         try source.check()
         try copy()
         if isLarge { try file.synchronizeEarly() }
     }
 
-    /// Copies the records that stay, and the boxes of their values as they are.
+    /// Copies the remaining records, and the boxes of their values unchanged.
     mutating func copy(without purged: VaultStore.Purge = VaultStore.Purge()) throws(StorageError) {
         var boxes = ValueReader(source.file)
         var last: ValueLocation?
         try copy(without: purged) { (operation, _) throws(StorageError) in
             let value = Operation.value(of: operation.span)
             defer { last = value }
-            // Versions of an item that share a value go on sharing it.
+            // Versions of an item that share a value continue to share it.
             return (operation, value == last ? [] : try boxes.box(of: operation.span))
         }
     }
 
-    /// Copies the records that stay: the settings, then the items by identifier, the older versions of each before the
-    /// one that is current.
+    /// Copies the remaining records: the settings, then the items by identifier, older versions before the current one.
     ///
-    /// - Parameter convert: is given each record, and how much is done, from 0 to 1. Nil leaves the record out.
+    /// - Parameter convert: gets each record and the progress, from 0 to 1. `nil` leaves the record out.
     mutating func copy(
         without purged: VaultStore.Purge = VaultStore.Purge(),
         _ convert: (_ operation: [UInt8], _ progress: Double) throws(StorageError) -> Record?
@@ -83,13 +81,13 @@ struct Rewriter: ~Copyable {
         }
     }
 
-    /// A record that stays.
+    /// A record to copy.
     private enum Live {
-        /// By its place in the table.
+        /// The record at a place of the table.
         case current(Int)
         /// An older version, by its index among those of its item.
         case past(ItemID, Int)
-        /// What replication keeps, likewise.
+        /// A version kept by replication, by its index likewise.
         case kept(ItemID, Int)
 
         var origin: NewFile.Origin {
@@ -110,7 +108,7 @@ struct Rewriter: ~Copyable {
 
     private func layOut(without purged: VaultStore.Purge) -> [Live] {
         let records = source.records
-        // Items that are bound to a passphrase go when there will be none.
+        // Items that require a passphrase are removed if the new file has none.
         let hasPassphrase = file.page.header.hasPassphrase
         func stays(_ operation: Span<UInt8>) -> Bool {
             hasPassphrase || Operation.protection(of: operation) != .whenPasscodeSetThisDeviceOnly
@@ -127,7 +125,7 @@ struct Rewriter: ~Copyable {
         for (id, place) in records.sortedPlaces {
             while let older = past.first, older <= id { append(past: past.removeFirst()) }
             guard records.read(place, stays) == true, !purged.items.contains(id) else { continue }
-            // Before the record that names them.
+            // Kept versions precede the record that names them.
             if !records.kept.isEmpty { layout += (records.kept[id] ?? []).indices.map { .kept(id, $0) } }
             let isSettings = records.read(place) { Operation.itemClass(of: $0) == nil } == true
             if isSettings { settings.append(.current(place)) } else { layout.append(.current(place)) }
@@ -136,8 +134,7 @@ struct Rewriter: ~Copyable {
         return settings + layout
     }
 
-    /// Adds what was committed since, a frame for a frame: the sequence number may not fall behind the one that others
-    /// have seen.
+    /// Adds later commits frame by frame: the sequence number must not fall below one that others have seen.
     mutating func append(later frames: [FrameOperations]) throws(StorageError) {
         var boxes = ValueReader(source.file)
         for operations in frames {
@@ -148,17 +145,17 @@ struct Rewriter: ~Copyable {
         }
     }
 
-    /// The file, read back, that has no name yet.
+    /// Finishes the file, which is read back and not named yet.
     consuming func finish() throws(StorageError) -> NewFile {
         try file.finish()
         return file
     }
 
-    /// Puts the file into the place of the one that it was made of.
+    /// Replaces the source file by this one.
     ///
     /// - Parameters:
-    ///   - tip: the last commit that is in it.
-    ///   - recipient: of another handle that goes on with it.
+    ///   - tip: the last commit included.
+    ///   - recipient: of another handle that continues with the file.
     consuming func finish(after tip: LogPosition, _ health: Health, for recipient: HandoverSlot? = nil)
         throws(StorageError) -> Handover
     {
@@ -167,7 +164,7 @@ struct Rewriter: ~Copyable {
         let identity = try attempt(.open, opened.status())
         let handover = Handover(
             file: file.file, identity: identity, page: file.page, source: tip, tip: file.tip, moved: file.moved)
-        // Before it has its name: from then on the other handle looks for it.
+        // Offered before the file is named, since the other handle looks for it from then on.
         recipient?.offer(handover)
         do throws(StorageError) { try file.finish(replacing: true) } catch {
             recipient?.withdraw()

@@ -3,49 +3,49 @@ public import SystemPackage
 internal import VaultCrypto
 public import VaultFormat
 
-/// What could be had of a damaged vault.
+/// The result of salvaging a damaged vault.
 public struct Salvage: Sendable {
-    /// Why an item, or its newest value, is not in the new vault.
+    /// The reason why an item or its newest value is not in the new vault.
     public enum Loss: Sendable {
-        /// The item is there, with the newest of its older values that is whole.
+        /// The item is present with the newest intact one of its older values.
         case newestValue
-        /// The item is there without its value.
+        /// The item is present without its value.
         case value
     }
 
-    /// Items that are whole.
+    /// The number of intact items.
     public var whole = 0
-    /// Items that are not, as their metadata has them.
+    /// Incomplete items, from their metadata.
     public var damaged: [(operation: Operation, loss: Loss)] = []
-    /// Frames whose metadata is authentic, and those that are missing among them.
+    /// Frames with authentic metadata, and the number missing in between.
     public var frames = 0
     public var missingFrames: UInt64 = 0
-    /// How many items are missing with those frames: at least, and at most. The two are equal where the frames before
-    /// and after belong to the same addition of many items.
+    /// The minimum and maximum number of items missing with those frames. The two are equal if the frames before and
+    /// after belong to the same addition of many items.
     public var missingItems = 0...0
-    /// Whether there may have been frames before the first: their number is the header's to say, and that is not as it
-    /// was written.
+    /// Whether there may have been frames before the first: their number is in the header, which is not as it was
+    /// written.
     public var lacksStart = false
-    /// Bytes in which there is nothing that the key has made.
+    /// Bytes that contain nothing made by the key.
     public var unreadableBytes = 0
     /// Whether the header is as it was written. If not, only the slot that opened is in the new vault.
     public var isHeaderWhole = true
 }
 
 extension LockedStore {
-    /// Writes what can be authenticated of this file to a new vault, which opens with the same secrets.
+    /// Writes all authentic data of this file to a new vault, which opens with the same secrets.
     ///
-    /// Neither the marks nor the chain need be whole: every frame's metadata is a box of its own, which says where in
-    /// the log it belongs. What was deleted in a frame that is lost comes back; what was added or changed in it is
-    /// missing, or as it was before. A vault of a fleet is a new device there, as a backup is.
+    /// Neither marks nor chain need be intact: every frame's metadata is a box of its own, with its position in the
+    /// log. Deletions in a lost frame are undone; additions and changes in it are missing or reverted. A vault of a
+    /// fleet becomes a new device there, as a backup does.
     ///
     /// - Parameters:
-    ///   - path: of the new vault, where nothing may be.
-    ///   - accepts: asked when what is left has not all that this device has seen of the vault: the file may be an
-    ///     older one whose marks an attacker has destroyed.
-    ///   - report: hears how much is done, from 0 to 1.
-    /// - Throws: `.alreadyExists`, `.rolledBack`; `.unsupported` for what a newer version has written;
-    ///   `.damaged(.header)` when there is nothing to go by.
+    ///   - path: of the new vault, where no file may exist.
+    ///   - accepts: called if the rest lacks some of the state that this device has seen of the vault: the file may be
+    ///     an older one whose marks an attacker has destroyed.
+    ///   - report: called with the progress, from 0 to 1.
+    /// - Throws: `.alreadyExists`, `.rolledBack`; `.unsupported` for data of a newer version; `.damaged(.header)` if
+    ///   there is nothing to start from.
     public func salvage(
         with keys: consuming UnlockedKeys, to path: FilePath, accepts: (MissingState) -> Bool, report: (Double) -> Void
     ) throws(StorageError) -> Salvage {
@@ -72,9 +72,9 @@ private struct Salvager: ~Copyable {
     private var result = Salvage()
     /// By sequence number.
     private var frames: [UInt64: (isCommit: Bool, range: Range<Int>, operations: FrameOperations)] = [:]
-    /// The chain tag of the frame before, as the file has it.
+    /// The chain tag of the previous frame, as stored in the file.
     private var lastTag: Digest
-    /// Where the values are that nobody has changed.
+    /// The ranges of intact values.
     private var wholeValues: [Range<Int>] = []
 
     init(_ store: LockedStore, _ keys: consuming VaultKeys) throws(StorageError) {
@@ -106,7 +106,7 @@ private struct Salvager: ~Copyable {
 
     private var size: Int { parser.size }
 
-    /// Looks for frames at every place where one could begin.
+    /// Looks for frames at every possible offset.
     mutating func scan(_ report: (Double) -> Void) throws(StorageError) {
         var (offset, reported) = (Layout.firstFrame, 0)
         while size - offset >= Layout.frameHeadLength {
@@ -126,7 +126,7 @@ private struct Salvager: ~Copyable {
 
     private static let reportLength = 1 << 20
 
-    /// - Returns: false when the key has made no such frame.
+    /// - Returns: `false` if the key has not made such a frame.
     private mutating func take(_ head: FrameHead, at offset: Int) throws(StorageError) -> Bool {
         let start = offset + Layout.frameHeadLength
         guard size - start >= head.metadataLength, frames[head.sequence] == nil else { return false }
@@ -138,7 +138,7 @@ private struct Salvager: ~Copyable {
                 of: head, endingAt: offset + head.length, generation: header.generation, plain,
                 isChained: try parser.tag(of: head, at: offset, after: lastTag, generationKeys) != nil)
         } catch {
-            // A newer version's changes are not to be left out without a word.
+            // Changes by a newer version must not be omitted silently.
             if case .unsupported = error { throw error }
             return false
         }
@@ -154,7 +154,7 @@ private struct Salvager: ~Copyable {
         return true
     }
 
-    /// What this device has seen of the vault that no frame has. Nil: nothing.
+    /// The state that this device has seen of the vault and no frame includes; `nil` if none.
     borrowing func missing(in anchors: [FoundAnchor]) throws(StorageError) -> MissingState? {
         let newest = max(base, frames.filter(\.value.isCommit).keys.max() ?? 0)
         let generation = header.generation
@@ -185,7 +185,7 @@ private struct Salvager: ~Copyable {
         return nil
     }
 
-    /// The last sequence number that is no frame's. No key depends on what the header says of it.
+    /// The last sequence number before the frames. The keys do not depend on the header's value.
     private var base: UInt64 {
         let first = frames.keys.min().map { max($0, 1) - 1 }
         return result.isHeaderWhole ? min(header.baseSequence, first ?? .max) : first ?? 0
@@ -199,7 +199,7 @@ private struct Salvager: ~Copyable {
         next.fileSalt = environment.random.bytes(32)
         next.baseSequence = max(base, frames.keys.max() ?? 0)
         guard next.baseSequence < Header.sequenceLimit else { throw .damaged(.header(.outOfBounds(.frameSequence))) }
-        // Nobody vouches for the others.
+        // The other slots are not authenticated.
         if !result.isHeaderWhole { try next.set(header.heldSlots.filter { $0.slot.slotID == slotID }) }
         noteMissing()
         guard !frames.isEmpty || size <= Layout.firstFrame else {
@@ -215,8 +215,8 @@ private struct Salvager: ~Copyable {
         return result
     }
 
-    /// Whether a record is this device's part of a fleet. Items that were lost would never be told again to a device
-    /// that says it has heard of them: the vault joins as a new device.
+    /// Whether a record is this device's part of a fleet. A device that claims to have received items is never sent
+    /// them again, and they may be lost here: the vault joins as a new device instead.
     private func isOfDevice(_ versions: [Operation]) -> Bool {
         guard let last = versions.last, last.itemClass == nil else { return false }
         return OwnRecord.ofDevice.contains(OwnRecord.kind(of: last.attributes.bytes.span))
@@ -231,8 +231,8 @@ private struct Salvager: ~Copyable {
         result.missingItems = missingItems(numbers, last)
     }
 
-    /// A transaction at the end that was never finished is as if it had not been begun. One that a mark names was
-    /// finished, and one behind which there is room for the frame that ended it may have been.
+    /// Drops an unfinished transaction at the end. A transaction that a mark names was finished; one followed by enough
+    /// room for a final frame may have been.
     private mutating func dropUnfinished(marked: UInt64) {
         var end = size
         for number in frames.keys.sorted().reversed() where number > marked {
@@ -244,9 +244,9 @@ private struct Salvager: ~Copyable {
         }
     }
 
-    /// How many items lost frames may have had.
+    /// The number of items that lost frames may have contained.
     ///
-    /// - Parameter last: the number of the last frame that there was.
+    /// - Parameter last: the number of the last frame that existed.
     private func missingItems(_ numbers: [UInt64], _ last: UInt64) -> ClosedRange<Int> {
         // Earlier versions packed more items into a frame.
         let most = frames.values.map(\.operations.itemCount).max() ?? 0
@@ -268,8 +268,8 @@ private struct Salvager: ~Copyable {
         return least...max(least, greatest)
     }
 
-    /// The ordinals of the items that lost frames have added, if the frames around them are of the same transaction:
-    /// it counts what it adds. Those of a rewrite tell nothing, since it keeps them and sorts by identifier.
+    /// The ordinals of the items added by lost frames, if the surrounding frames belong to the same transaction, which
+    /// numbers its additions. Ordinals from a rewrite are no evidence, since it keeps them and sorts by identifier.
     private func ordinals(between previous: UInt64, and next: UInt64) -> Range<UInt64>? {
         guard let before = frames[previous], !before.isCommit, let after = frames[next],
             let last = before.operations.additions.max(), let first = after.operations.additions.min(),
@@ -278,13 +278,13 @@ private struct Salvager: ~Copyable {
         return last + 1..<first
     }
 
-    /// What each item has been, the settings first, then by identifier; the versions of each in order.
+    /// All versions of each item, in order; the settings first, then items by identifier.
     private func histories() -> [[Operation]] {
         var histories: [ItemID: [UInt64: Operation]] = [:]
         for number in frames.keys.sorted() {
             frames[number]?.operations.forEach { bytes in
                 let operation = Operation(checked: bytes)
-                // A version that is kept comes a second time, as such.
+                // A kept version occurs a second time, marked as such.
                 histories[operation.id, default: [:]][operation.version] = operation
             }
         }
@@ -292,11 +292,11 @@ private struct Salvager: ~Copyable {
         return sorted.filter { $0[0].itemClass == nil } + sorted.filter { $0[0].itemClass != nil }
     }
 
-    /// The item as it goes into the new vault, with the older versions that were kept of it.
+    /// The item as written to the new vault, with its kept older versions.
     private mutating func whole(of versions: [Operation]) throws(StorageError) -> [(Operation, [UInt8])] {
         var kept: [(Operation, [UInt8])] = []
-        // Only what the vault kept on purpose: an older version that merely was not compacted away is nobody's any
-        // more.
+        // Only versions kept on purpose: an older version that merely was not compacted away is no longer part of the
+        // vault.
         for version in versions where version.kind == .past {
             if let box = try wholeBox(of: version) { kept.append((version, box)) }
         }
@@ -318,7 +318,7 @@ private struct Salvager: ~Copyable {
         return kept + [(last, [])]
     }
 
-    /// Nonce and box of a value that opens; empty where there is none. Nil: it was changed, or is not there.
+    /// Nonce and box of a value that opens; empty if there is none; `nil` if it was changed or is missing.
     private func wholeBox(of operation: Operation) throws(StorageError) -> [UInt8]? {
         guard let value = operation.value else { return [] }
         var values = ValueReader(file)

@@ -2,15 +2,15 @@
 internal import VaultCrypto
 public import VaultFormat
 
-// The ways to unlock a vault. None of this opens a value: what is rewritten is the header.
+// Changes of the key slots. Values are not opened; only the header changes.
 
 extension VaultStore {
     /// Adds a way to unlock.
     ///
     /// - Parameters:
-    ///   - name: 1 to 32 bytes that no other slot has; nil for one that says what it is.
+    ///   - name: 1 to 32 bytes, unique among the slots; `nil` for a descriptive default.
     ///   - cost: of a guess at a passphrase.
-    ///   - blob: what an external slot keeps, as ``SystemCredential`` sealed it.
+    ///   - blob: the data of an external slot, as sealed by ``SystemCredential``.
     /// - Returns: the slot.
     /// - Throws: `.slot`, `.locked`.
     @discardableResult
@@ -21,26 +21,26 @@ extension VaultStore {
     ) throws(StorageError) -> KeySlot {
         try checkWritable()
         try checkRoom(for: name)
-        // The derivation takes long, and the lock is never held over one.
+        // The derivation takes long, and the lock is never held during one.
         var slot = try makeSlot(for: secret, cost: cost, name: name ?? "")
         slot.provider = provider
         return try withWriterLock { () throws(StorageError) in
             try checkRoom(for: name)
-            // The name is not among what the box is bound to.
+            // The box is not bound to the name.
             slot.name = name ?? freeName(provider?.label ?? secret.kind.label)
             try rewrite(slots: header.heldSlots + [HeldSlot(slot, blob: blob)])
             return slot
         }
     }
 
-    /// Adds a slot whose secret this machine alone gives back.
+    /// Adds a slot whose secret only this machine can recover.
     public func addMachineSlot(
         _ provider: KeySlot.Provider, with credential: SystemCredential, name: String? = nil
     ) throws(StorageError) -> KeySlot {
         try checkRoom(for: name)
         let secret = try secured(Secret(try environment.random.secret(32)))
         let blob = try credential.seal(secret.bytes, for: provider, vaultID: header.vaultID)
-        // What cannot be had back now will not be later.
+        // A secret that cannot be unsealed now will not be later.
         let opened = try credential.unseal(blob, for: provider, vaultID: header.vaultID)
         guard opened.withBytes({ a in secret.withBytes { b in isEqualInConstantTime(a, b) } }) else {
             throw .machineSecret(.failed)
@@ -48,13 +48,13 @@ extension VaultStore {
         return try addSlot(for: .external(secret), name: name, provider: provider, blob: blob)
     }
 
-    /// Takes a way to unlock away.
+    /// Removes a way to unlock.
     ///
-    /// Without a passphrase slot items go that are readable only while there is one.
+    /// Removing the last passphrase slot also removes the items that require a passphrase to be set.
     ///
     /// - Parameter slotID: 16 bytes.
-    /// - Returns: how many items went.
-    /// - Throws: `.slot(.lastForPeople)` when no person could open the vault any more; `.slot(.noSuchSlot)`.
+    /// - Returns: the number of removed items.
+    /// - Throws: `.slot(.lastForPeople)` if no person could open the vault any more; `.slot(.noSuchSlot)`.
     @discardableResult
     public func removeSlot(_ slotID: [UInt8]) throws(StorageError) -> Int {
         try withWriterLock { () throws(StorageError) in
@@ -71,12 +71,12 @@ extension VaultStore {
         }
     }
 
-    /// Puts another secret of the same kind into the place of a slot's own, under the same name.
+    /// Replaces the secret of a slot by another of the same kind, under the same name.
     ///
     /// - Parameters:
     ///   - slotID: 16 bytes.
-    ///   - cost: nil keeps the slot's own, or ``KeyDerivationCost/moderate`` where that is below what a new vault may
-    ///     have.
+    ///   - cost: `nil` keeps the slot's own, or ``KeyDerivationCost/moderate`` if that is below the minimum for new
+    ///     vaults.
     /// - Returns: the new slot.
     @discardableResult
     public func replaceSlot(
@@ -89,7 +89,7 @@ extension VaultStore {
         let cost = cost ?? before.cost ?? .moderate
         let fresh = try makeSlot(for: secret, cost: cost, name: before.name)
         return try withWriterLock { () throws(StorageError) in
-            // Another process may have changed the slots meanwhile; its secret is then no longer this one.
+            // Another process may have changed the slots meanwhile, and the slot's secret is then another.
             guard let index = header.slots.firstIndex(of: before) else { throw .wrongPassphrase }
             var slots = header.heldSlots
             slots[index] = HeldSlot(fresh)
@@ -98,7 +98,7 @@ extension VaultStore {
         }
     }
 
-    /// Replaces the slot that one secret opens by one for another of the same kind; no value is opened.
+    /// Replaces the slot that a secret opens by one for another secret of the same kind; values are not opened.
     ///
     /// - Parameter cost: as in ``replaceSlot(_:with:cost:)``.
     public func changeSecret(
@@ -109,7 +109,7 @@ extension VaultStore {
         try replaceSlot(try header.open(with: current, environment).slot.slotID, with: new, cost: cost)
     }
 
-    /// Makes the slot that a passphrase has just opened as dear as a new one, if it is cheaper.
+    /// Raises the cost of the slot that a passphrase has just opened to that of a new one, if it is lower.
     public func strengthenSlot(for secret: UnlockingSecret) throws(StorageError) {
         guard environment.strengthensSlots, let slotID = openedBy,
             header.slots.contains(where: { $0.slotID == slotID && $0.isWeak })
@@ -148,7 +148,7 @@ extension VaultStore {
     }
 }
 
-/// A slot that is yet to be made.
+/// A new slot.
 public struct SlotEntry: Sendable {
     public var secret: UnlockingSecret
     public var name: String
@@ -193,7 +193,7 @@ extension VaultEnvironment {
 extension Header {
     /// - Throws: `.slot(.annexFull)`, `.slot(.full)`, `.slot(.cost)`.
     mutating func set(_ slots: [HeldSlot]) throws(StorageError) {
-        // No reader would open them.
+        // No reader would accept such slots.
         for kind in Set(slots.map(\.slot.kind)) {
             let alike = slots.map(\.slot).filter { $0.kind == kind }
             guard Header.derivationCost(of: alike) <= Header.mostDerivationCost else { throw .slot(.cost) }

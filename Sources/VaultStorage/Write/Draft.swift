@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 internal import VaultFormat
 
-/// Transactions that are being put together: their operations are in the table already, and can be taken back.
+/// Transactions being staged: their operations are already in the table and can be undone.
 struct Draft {
-    /// What takes one operation back.
+    /// The data for undoing one operation.
     struct Step {
         let undo: RecordTable.Undo
         /// The version whose box was sealed for the operation.
@@ -13,11 +13,11 @@ struct Draft {
     }
 
     var frames: FrameBuilder
-    /// The operations of the transaction that is open, and the places of the table that they changed.
+    /// The operations of the open transaction, and the places of the table that they changed.
     var open: [FrameBuilder.Pending] = []
     var places: [Int?] = []
     var steps: [Step] = []
-    /// How many of the steps belong to transactions that are complete.
+    /// The number of steps that belong to complete transactions.
     var completeSteps = 0
     var deletesOnly = true
     var transactions = 0

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension VaultStore {
-    /// Runs the body with the writer lock, behind everything that others have written.
+    /// Runs the body with the writer lock, after reading everything that others have written.
     ///
-    /// - Parameter repairing: whether that is made durable first, since something is to be built on it.
+    /// - Parameter repairing: whether that is made durable first, since the body builds on it.
     func withWriterLock<R: ~Copyable>(
         repairing: Bool = false, _ body: () throws(StorageError) -> R
     ) throws(StorageError) -> R {
@@ -14,21 +14,21 @@ extension VaultStore {
         }
     }
 
-    /// Under the writer lock: reads what others wrote.
+    /// Under the writer lock: reads the writes of others.
     ///
-    /// - Parameter repairing: whether it is made durable too, since something is to be built on it.
+    /// - Parameter repairing: whether they are made durable too, since the caller builds on them.
     func catchUp(repairing: Bool) throws(StorageError) {
         do throws(StorageError) {
             let named = try namedFile()
             let isOwn = try log.isNamed(named) ? log.isUnbroken() : false
-            // With writers kept out, a new walk from the start has the last word.
+            // With writers excluded, following the file from the start is decisive.
             do throws(StorageError) {
                 let isFollowed = isOwn ? true : try takeOver(named)
                 if isFollowed { try follow(knownSize: named.size) } else { try reopen() }
             } catch { try reopen() }
             if repairing { try repair() }
         } catch {
-            // A file that is behind is behind something, which is written down before the caller hears of it.
+            // If the file is behind, the newest known state is recorded before the error is thrown.
             if error.isOfAnotherFile { writeNewest() }
             throw error
         }
@@ -47,7 +47,7 @@ extension VaultStore {
 
     /// Runs transactions under the writer lock and makes all of them durable with one sync.
     ///
-    /// When `body` returns, its transactions are durable; when this throws, nothing of them remains.
+    /// After `body` returns, its transactions are durable; if this throws, none of them remains.
     public func write(_ body: (inout WriteSession) -> Void) throws(StorageError) {
         try withWriterLock(repairing: true) { () throws(StorageError) in
             isWriting = true
@@ -61,9 +61,9 @@ extension VaultStore {
         }
     }
 
-    /// After a commit, once there is nothing more to do: both marks name the last commit, so that any truncation shows.
+    /// Makes both marks name the last commit, so that any truncation is detected; called when no more changes follow.
     ///
-    /// - Parameter patience: how long to wait for another writer; nil for as long as a commit would.
+    /// - Parameter patience: how long to wait for another writer; `nil` for as long as a commit would.
     public func settleMarks(patience: Duration? = nil) throws(StorageError) {
         guard owesMarks else { return }
         try check()

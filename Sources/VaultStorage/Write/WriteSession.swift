@@ -2,20 +2,19 @@
 public import VaultCrypto
 public import VaultFormat
 
-/// What a value of an operation becomes.
+/// The change of an operation's value.
 public enum ValueChange {
-    /// There is none.
+    /// The operation has no value.
     case none
-    /// Point at the box that is there.
+    /// Refers to the existing box.
     case keep
-    /// Seal these bytes.
+    /// Seals these bytes.
     case set(Secret)
 }
 
-/// The one way to change records. It exists while the writer lock is held and the log caught up with, and cannot be
-/// kept.
+/// The only way to change records. Exists while the writer lock is held and the log is up to date, and cannot be kept.
 public struct WriteSession: ~Copyable {
-    /// The records with the changes so far.
+    /// The records including the changes so far.
     public let store: VaultStore
     private var draft: Draft
 
@@ -24,7 +23,7 @@ public struct WriteSession: ~Copyable {
         draft = Draft(frames: FrameBuilder(after: store.tip.position, generation: store.header.generation))
     }
 
-    /// One transaction: all of what `body` stages, or nothing when it throws.
+    /// Runs one transaction: stages all changes of `body`, or none if it throws.
     public mutating func transaction<R: ~Copyable, E: Error>(_ body: (inout WriteSession) throws(E) -> R) throws(E) -> R
     {
         do throws(E) {
@@ -37,7 +36,8 @@ public struct WriteSession: ~Copyable {
         }
     }
 
-    /// A part of the open transaction that leaves nothing when it throws, although the transaction may go on.
+    /// Runs a part of the open transaction; if it throws, its changes are undone, although the transaction may
+    /// continue.
     public mutating func step<R: ~Copyable, E: Error>(_ body: (inout WriteSession) throws(E) -> R) throws(E) -> R {
         let count = draft.steps.count
         do throws(E) { return try body(&self) } catch {
@@ -51,8 +51,8 @@ public struct WriteSession: ~Copyable {
 
     public func makeItemID() -> ItemID { ItemID(random: store.environment.random.bytes(16)) }
 
-    /// The device identifier that items of this device only carry; made now if this device has no secret for the vault
-    /// yet.
+    /// The device identifier carried by items of this device only; created now if this device has no secret for the
+    /// vault yet.
     public func deviceIdentifier() throws(StorageError) -> [16 of UInt8] {
         if let device = store.device { return device.identifier }
         let made = try DeviceSecret.create(
@@ -63,9 +63,9 @@ public struct WriteSession: ~Copyable {
         return made.identifier
     }
 
-    /// Stages an operation of the open transaction; the table shows it at once.
+    /// Stages an operation of the open transaction; the table reflects it at once.
     ///
-    /// - Returns: the operation with what became of its value.
+    /// - Returns: the operation with its updated value location.
     /// - Throws: `.locked`, `.valueTooLarge`, `.attributesTooLarge`.
     @discardableResult
     public mutating func stage(_ operation: Operation, value: ValueChange) throws(StorageError) -> Operation {
@@ -92,7 +92,7 @@ public struct WriteSession: ~Copyable {
         draft.steps.append(
             Draft.Step(undo: undo, sealed: version, nextIndex: draft.nextIndex, deletesOnly: draft.deletesOnly))
         if !box.isEmpty { store.unwritten[version] = box }
-        // What is kept of an item that is deleted goes with the delete.
+        // A kept version of a deleted item counts as part of the delete.
         if operation.kind == .put { draft.deletesOnly = false }
         draft.open.append(FrameBuilder.Pending(operation: encoded, box: box))
         draft.places.append(undo.place)
@@ -116,12 +116,13 @@ public struct WriteSession: ~Copyable {
         draft.nextIndex = 0
     }
 
-    /// Takes operations of the open transaction back until so many are left, those of complete transactions included.
+    /// Undoes operations of the open transaction until the given number is left, including those of complete
+    /// transactions.
     private mutating func takeBack(to count: Int) {
         while draft.steps.count > count {
             let step = draft.steps.removeLast()
             takeBack(step)
-            // An older version that is kept has a box of the version itself, which stays.
+            // A kept older version has the box of the version itself, which stays.
             if !step.undo.isPast { store.unwritten[step.sealed] = nil }
             draft.nextIndex = step.nextIndex
             draft.deletesOnly = step.deletesOnly
@@ -136,7 +137,7 @@ public struct WriteSession: ~Copyable {
         if let place = step.undo.place { store.observer?.record(at: place, changedFrom: current, to: step.undo.old) }
     }
 
-    /// Makes what was staged durable; when that fails, the table forgets all of it.
+    /// Makes the staged changes durable; on failure, the table drops all of them.
     consuming func commit() throws(StorageError) {
         guard draft.transactions > 0 else { return }
         do throws(StorageError) {
