@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The newest state of a vault that a device has seen, kept outside the file: an older copy of the file shows by it.
+/// The newest state of a vault that a device has seen, kept outside the file to detect an older copy of the file.
 public struct Anchor: Equatable, Sendable {
     static let label: [UInt8] = Array("VLTANCH2".utf8)
-    /// As version 0.1 wrote them: without ``resolvedName`` and without a checksum.
+    /// The form of version 0.1: without ``resolvedName`` and without a checksum.
     static let oldLabel: [UInt8] = Array("VLTANCH1".utf8)
 
     public static let length = 152
-    /// The bytes that the checksum covers; behind them it lies, 32 bytes of BLAKE2b-256.
+    /// The number of bytes that the checksum covers, which follows them: 32 bytes of BLAKE2b-256.
     public static let sumOffset = 88
-    /// The bytes that the MAC covers.
+    /// The number of bytes that the MAC covers.
     public static let macOffset = 120
     public static let oldLength = 104
     public static let oldMACOffset = 72
@@ -20,8 +20,7 @@ public struct Anchor: Equatable, Sendable {
     public var sequence: UInt64
     /// 32 bytes.
     public var chainTag: [UInt8]
-    /// 16 bytes: the name of the anchor for the path that the vault had when every link was followed. Nil in the old
-    /// form.
+    /// 16 bytes: the name of the anchor for the vault's path with all links resolved; `nil` in the old form.
     public var resolvedName: [UInt8]?
 
     public init(vaultID: [UInt8], generation: UInt64, sequence: UInt64, chainTag: [UInt8], resolvedName: [UInt8]) {
@@ -32,7 +31,7 @@ public struct Anchor: Equatable, Sendable {
         self.resolvedName = resolvedName
     }
 
-    /// Reads 152 bytes, or 104 in the old form; the storage, which has the hash and the key, checks the last 64, or 32,
+    /// Reads 152 bytes, or 104 in the old form; the storage, which has the hash and the key, checks the last 64 or 32
     /// of them.
     public init(parsing bytes: Span<UInt8>) throws(FormatError) {
         let isOld = bytes.count == Anchor.oldLength
@@ -42,7 +41,7 @@ public struct Anchor: Equatable, Sendable {
         vaultID = bytes.array(8..<24)
         generation = bytes.integer(at: 24)
         sequence = bytes.integer(at: 32)
-        // What a header above it could not have.
+        // Values that leave no room for the header of a newer file are refused.
         guard generation >= 1, generation < UInt64(Int64.max), sequence < Header.sequenceLimit else {
             throw .outOfBounds(.anchor)
         }
@@ -50,7 +49,7 @@ public struct Anchor: Equatable, Sendable {
         resolvedName = isOld ? nil : bytes.array(72..<88)
     }
 
-    /// The 88 bytes before the checksum, or the 72 of the old form before the MAC.
+    /// The 88 bytes before the checksum; in the old form, the 72 before the MAC.
     public func encoded() -> [UInt8] {
         var output = resolvedName == nil ? Anchor.oldLabel : Anchor.label
         output += vaultID

@@ -2,7 +2,8 @@
 
 /// An attribute of an item. ``name`` is Apple's raw value of the `kSecAttr…` constant.
 ///
-/// The raw value is the attribute's number in the file; those from 0xF000 lie elsewhere in the file or nowhere.
+/// The raw value is the attribute's number in the file; those from 0xF000 are stored elsewhere in the file or not at
+/// all.
 public enum Attribute: UInt16, Sendable, CaseIterable {
     case accessGroup = 0x0001
     case synchronizable = 0x0002
@@ -66,8 +67,8 @@ public enum Attribute: UInt16, Sendable, CaseIterable {
     case modificationDate = 0xF002
     case sha1 = 0xF003
 
-    /// The one table of them: Apple's raw value, the classes whose items can have the attribute, and how its values are
-    /// taken.
+    /// The table of attributes: Apple's raw value, the classes whose items can have the attribute, and the kind of its
+    /// values.
     private var definition: Definition {
         switch self {
         case .accessGroup: Definition("agrp", .all, .string)
@@ -165,7 +166,7 @@ public enum Attribute: UInt16, Sendable, CaseIterable {
     /// Apple's raw value: four characters.
     public var name: String { definition.name }
 
-    /// The attribute of Apple's name. Nil: there is none, in any class.
+    /// The attribute with Apple's name; `nil` if no class has it.
     public init?(name: String) {
         guard let attribute = Attribute.byName[name] else { return nil }
         self = attribute
@@ -178,27 +179,27 @@ public enum Attribute: UInt16, Sendable, CaseIterable {
 
     package var kind: AttributeKind { definition.kind }
 
-    /// Whether the attribute is among the encoded ones, and not in a field of its own or nowhere.
+    /// Whether the attribute is stored encoded, rather than in a field of its own or not at all.
     package var isEncoded: Bool { rawValue < 0xF000 }
 
     package var tag: AttributeTag { AttributeTag(rawValue: rawValue) }
 
-    /// Nil for the user's attributes, and for those of a later version.
+    /// Returns `nil` for user attributes and for those of a later version.
     package init?(_ tag: AttributeTag) {
         guard let attribute = Attribute(rawValue: tag.rawValue), attribute.isEncoded else { return nil }
         self = attribute
     }
 }
 
-/// How values of an attribute are taken, stored and compared.
+/// How values of an attribute are accepted, stored and compared.
 package enum AttributeKind: Sendable {
     /// String, data or number, kept in the caller's type; strings and data of the same bytes are equal.
     case blob
     case string
     case data
-    /// Numbers; text that is no canonical decimal stays text.
+    /// Numbers; text that is not a canonical decimal stays text.
     case number
-    /// A number that says yes or no: synchronizable, tombstone.
+    /// A boolean number: synchronizable, tombstone.
     case flag
     case date
     case digest

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Attributes and their values in the order of the tags, each tag once: a dozen at most, which are faster to look
-/// through than to hash.
+/// Attributes and their values in the order of the tags, each tag once: at most a dozen, which are faster to scan than
+/// to hash.
 public struct AttributeList: Equatable, Sendable, ExpressibleByDictionaryLiteral {
     public struct Field: Equatable, Sendable {
         public var tag: AttributeTag
@@ -12,7 +12,7 @@ public struct AttributeList: Equatable, Sendable, ExpressibleByDictionaryLiteral
 
     public init() {}
 
-    /// The last value of a tag is the one that counts.
+    /// For repeated tags, the last value counts.
     public init(dictionaryLiteral elements: (AttributeTag, EncodedValue)...) {
         for (tag, value) in elements { self[tag] = value }
     }

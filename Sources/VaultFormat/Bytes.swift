@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Reads integers and runs of bytes from an array, front to back; never traps on short input.
+/// Reads integers and byte ranges from an array, front to back; never traps on short input.
 public struct ByteReader {
     public let bytes: [UInt8]
     private var place: SpanReader
 
     public init(_ bytes: [UInt8]) { self.init(bytes, bytes.indices) }
 
-    /// Reads the bytes of the range alone.
+    /// Reads only the bytes of the range.
     public init(_ bytes: [UInt8], _ range: Range<Int>) {
         self.bytes = bytes
         place = SpanReader(range)
@@ -16,7 +16,7 @@ public struct ByteReader {
     public var offset: Int { place.offset }
     public var remaining: Int { place.remaining }
 
-    /// Steps over `count` bytes and returns where they lie.
+    /// Skips `count` bytes and returns their range.
     public mutating func take(_ count: Int, _ field: FormatField) throws(FormatError) -> Range<Int> {
         try place.take(count, field)
     }
@@ -32,7 +32,7 @@ public struct ByteReader {
 }
 
 extension Span<UInt8> {
-    /// The little-endian integer at `offset`; the caller has checked that it is there.
+    /// The little-endian integer at `offset`, which the caller has checked.
     @inlinable @inline(__always)
     public func integer<I: FixedWidthInteger & UnsignedInteger & BitwiseCopyable>(
         at offset: Int, as type: I.Type = I.self
@@ -44,7 +44,7 @@ extension Span<UInt8> {
     @inlinable @inline(__always)
     public func sixteen(at offset: Int) -> [16 of UInt8] { load(at: offset) }
 
-    /// A value whose every pattern of bits is one, from bytes that lie within the span: a loop over single bytes costs
+    /// Loads a value of which every bit pattern is valid, from bytes within the span: a loop over single bytes costs
     /// fifteen times as much.
     @inlinable @inline(__always)
     func load<T: BitwiseCopyable>(at offset: Int) -> T {
@@ -68,7 +68,7 @@ extension Span<UInt8> {
         unsafe extracting(range).withUnsafeBufferPointer { unsafe Array($0) }
     }
 
-    /// Whether both spans hold the same bytes.
+    /// Whether both spans contain the same bytes.
     @inlinable public func elementsEqual(_ other: Span<UInt8>) -> Bool {
         guard count == other.count else { return false }
         var offset = 0
@@ -82,8 +82,8 @@ extension Span<UInt8> {
 }
 
 extension InlineArray where Element == UInt8 {
-    /// Puts an integer in little-endian order at `offset`, where there is room for it: a dozen of them that are
-    /// appended one after the other cost twenty times as much.
+    /// Stores an integer in little-endian order at `offset`, where there must be room: appending a dozen integers one
+    /// by one costs twenty times as much.
     @inlinable @inline(__always)
     public mutating func store<I: FixedWidthInteger & UnsignedInteger & BitwiseCopyable>(_ value: I, at offset: Int) {
         precondition(offset >= 0 && offset <= count - MemoryLayout<I>.size)
@@ -94,7 +94,7 @@ extension InlineArray where Element == UInt8 {
         }
     }
 
-    /// Puts sixteen bytes at `offset`.
+    /// Stores sixteen bytes at `offset`.
     @inlinable @inline(__always)
     public mutating func store(_ bytes: [16 of UInt8], at offset: Int) {
         store(bytes.span.integer(at: 0, as: UInt64.self), at: offset)
@@ -109,7 +109,7 @@ extension [UInt8] {
     }
 
     @inlinable public mutating func append(_ bytes: Span<UInt8>) {
-        // For nothing the standard library writes to the empty array that all threads share.
+        // Appending nothing would make the standard library write to the empty array that all threads share.
         guard !bytes.isEmpty else { return }
         // The buffer is read before the span ends.
         unsafe bytes.withUnsafeBufferPointer { unsafe append(contentsOf: $0) }

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The state that a commit mark names: everything up to `end` is durable.
+/// The state named by a commit mark: everything up to `end` is durable.
 public struct CommitMark: Equatable, Sendable {
     static let label: [UInt8] = Array("VLTMARK1".utf8)
 
     public static let length = 128
-    /// The bytes that the MAC covers.
+    /// The number of bytes that the MAC covers.
     public static let macOffset = 96
 
     public var generation: UInt64
@@ -23,7 +23,8 @@ public struct CommitMark: Equatable, Sendable {
         self.cleanClose = cleanClose
     }
 
-    /// Reads a mark's 4,096 bytes; the caller has checked the MAC. A mark that is not exactly as written is no mark.
+    /// Reads a mark's 4,096 bytes; the caller has checked the MAC. A mark that deviates from the written form is
+    /// invalid.
     public init(parsing bytes: Span<UInt8>) throws(FormatError) {
         guard bytes.count == Layout.markAreaLength else { throw .truncated(.mark) }
         for index in CommitMark.label.indices where bytes[index] != CommitMark.label[index] { throw .invalid(.mark) }

@@ -1,36 +1,36 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension EncodedAttributes {
-    /// The same attributes with those of `other` whose tags this version does not know.
+    /// These attributes and those of `other` whose tags this version does not know.
     public func keepingUnknown(of other: EncodedAttributes) -> EncodedAttributes {
         merging(other, { _ in true }, { !$0.isKnown })
     }
 
-    /// These attributes for a box that another version of the item had.
+    /// These attributes for a box that belonged to another version of the item.
     ///
-    /// - Parameter other: that version's attributes; none for no box.
+    /// - Parameter other: that version's attributes; empty without a box.
     public func takingFields(of other: EncodedAttributes) -> EncodedAttributes {
         merging(other, { $0 != .fields }, { $0 == .fields })
     }
 
-    /// The same attributes without some.
+    /// These attributes without some tags.
     public func removing(_ tags: Set<AttributeTag>) -> EncodedAttributes {
         merging(EncodedAttributes(), { !tags.contains($0) }, { _ in false })
     }
 
-    /// The same attributes with another value, or a first one, of this tag.
+    /// These attributes with the given value of this tag.
     public func setting(_ tag: AttributeTag, _ value: EncodedValue) -> EncodedAttributes {
         var list = AttributeList()
         list[tag] = value
         return merging(EncodedAttributes(list, user: [:]), { $0 != tag }, { _ in true })
     }
 
-    /// The same attributes, and those of the others, which win where both have a tag.
+    /// These attributes and those of `other`, which take precedence for common tags.
     public func overridden(by other: EncodedAttributes) -> EncodedAttributes {
         merging(other, { $0 == .user || other.payload(of: $0) == nil }, { _ in true })
     }
 
-    /// Those of these attributes, and those of the others, that are wanted.
+    /// The wanted attributes of both.
     private func merging(
         _ other: EncodedAttributes, _ isWanted: (AttributeTag) -> Bool, _ isWantedOfOther: (AttributeTag) -> Bool
     ) -> EncodedAttributes {
@@ -55,7 +55,7 @@ extension EncodedAttributes {
         AttributeTag(rawValue: bytes.integer(at: offset))
     }
 
-    /// Appends the attribute at the offset, which moves on, if it is wanted.
+    /// Appends the attribute at the offset if it is wanted, and advances the offset.
     private static func copy(
         _ bytes: Span<UInt8>, at offset: inout Int, to output: inout [UInt8], _ isWanted: (AttributeTag) -> Bool
     ) {

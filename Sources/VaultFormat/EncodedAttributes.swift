@@ -1,31 +1,31 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The number of an attribute in the file. Bit 15 means critical: who does not know it must not read on.
+/// The number of an attribute in the file. Bit 15 means critical: a reader that does not know it must stop.
 public struct AttributeTag: RawRepresentable, Hashable, Comparable, Sendable {
     public let rawValue: UInt16
 
     @inlinable public init(rawValue: UInt16) { self.rawValue = rawValue }
 
-    /// Tag 4000: a name and a value of the user's own, any number of times.
+    /// Tag 4000: a custom name and value, any number of times.
     public static let user = AttributeTag(rawValue: 0x4000)
 
-    /// Tag 8060: how the value is divided, ``ValueFields``. It belongs to the value's box and goes with it.
+    /// Tag 8060: the division of the value, ``ValueFields``. Belongs to the value's box and accompanies it.
     public static let fields = AttributeTag(rawValue: 0x8060)
 
-    /// Tag 7000: what a replicated item has of whom, ``ItemClock``. A program that knows nothing of replication keeps
-    /// it as any tag that it does not know, and so do all verbs of this one: it is none of ``isKnown``.
+    /// Tag 7000: the writes from which a replicated item's values come, ``ItemClock``. Programs without replication
+    /// keep it like any unknown tag, and so do all verbs of this one, since ``isKnown`` is false for it.
     public static let clock = AttributeTag(rawValue: 0x7000)
 
-    /// Tag 7001, the integer 1: another item has the primary key.
+    /// Tag 7001, an integer: hides the item from the verbs; 1 if another item has the primary key.
     public static let shadow = AttributeTag(rawValue: 0x7001)
 
-    /// Tag 7002: this kept version has a value that lost, ``ConflictMark``.
+    /// Tag 7002: this kept version has a losing value, ``ConflictMark``.
     public static let conflict = AttributeTag(rawValue: 0x7002)
 
     /// Tag 7003, an integer: this kept version has the values of a deleted item.
     public static let held = AttributeTag(rawValue: 0x7003)
 
-    /// Tag 7010, a date: when the item was deleted of which this is the last version.
+    /// Tag 7010, a date: when the item was deleted, of which this is the last version.
     public static let deleted = AttributeTag(rawValue: 0x7010)
 
     /// Whether this version defines the tag.
@@ -34,7 +34,7 @@ public struct AttributeTag: RawRepresentable, Hashable, Comparable, Sendable {
             ? AttributeTag.known[Int(rawValue)] : self == .user || self == .fields
     }
 
-    /// Every record that is read asks, for each of its attributes.
+    /// A table, since this is looked up for each attribute of every record read.
     private static let known: [Bool] = {
         let tags = Set(Attribute.allCases.filter(\.isEncoded).map(\.rawValue))
         return (0...(tags.max() ?? 0)).map(tags.contains)
@@ -45,14 +45,14 @@ public struct AttributeTag: RawRepresentable, Hashable, Comparable, Sendable {
     public static func < (a: AttributeTag, b: AttributeTag) -> Bool { a.rawValue < b.rawValue }
 }
 
-/// An attribute's value in the file's kinds.
+/// An attribute's value, by the kinds of the file.
 public enum EncodedValue: Equatable, Sendable {
     case string(String)
     case data([UInt8])
     case integer(Int64)
     /// Seconds since 2001-01-01T00:00:00Z, finite.
     case date(Double)
-    /// A number that is no integer.
+    /// A non-integer number.
     case real(Double)
 
     /// The kind's number in the file.
@@ -66,7 +66,7 @@ public enum EncodedValue: Equatable, Sendable {
         }
     }
 
-    /// How many bytes the value has in the file.
+    /// The length of the encoded value in bytes.
     public var payloadLength: Int {
         switch self {
         case .string(let string): string.utf8.count
@@ -75,7 +75,7 @@ public enum EncodedValue: Equatable, Sendable {
         }
     }
 
-    /// Appends the value's bytes in the file.
+    /// Appends the encoded value.
     public func appendPayload(to output: inout [UInt8]) {
         switch self {
         case .string(let string): output += string.utf8
@@ -86,7 +86,7 @@ public enum EncodedValue: Equatable, Sendable {
     }
 }
 
-/// An item's attributes as the file has them: sorted by tag, then name, each at most once.
+/// An item's attributes as encoded in the file: sorted by tag, then name, each at most once.
 ///
 /// `tag u16, kind u8, length u32, bytes`; a user attribute's bytes are `nameLength u8, name, value`.
 public struct EncodedAttributes: Hashable, Sendable {
@@ -97,7 +97,7 @@ public struct EncodedAttributes: Hashable, Sendable {
     /// No attributes.
     public init() { bytes = [] }
 
-    /// Encodes attributes; the user's may come in any order.
+    /// Encodes attributes; user attributes may come in any order.
     public init(_ values: AttributeList, user: [String: String]) {
         var output: [UInt8] = []
         output.reserveCapacity(128)
@@ -116,13 +116,13 @@ public struct EncodedAttributes: Hashable, Sendable {
         bytes = output
     }
 
-    /// Encodes attributes that come in their order, each once.
+    /// Encodes attributes that arrive in order, each once.
     public struct Builder: Sendable {
         fileprivate var output: [UInt8] = []
 
         public init() { output.reserveCapacity(128) }
 
-        /// Appends a field, if it is an attribute.
+        /// Appends a field if it is an attribute.
         ///
         /// - Parameter bytes: a kind and a payload, or a user attribute's text.
         public mutating func append(_ bytes: [UInt8], of field: FieldID) {
@@ -147,10 +147,10 @@ public struct EncodedAttributes: Hashable, Sendable {
         self.init(checked: source.span.extracting(range))
     }
 
-    /// Takes bytes that ``check(_:_:)`` found acceptable.
+    /// Takes bytes that ``check(_:_:)`` accepted.
     init(checked bytes: Span<UInt8>) { self.bytes = bytes.array(bytes.indices) }
 
-    /// Checks bytes from a file: every attribute well formed, in order, once, and none critical that is unknown.
+    /// Checks bytes from a file: every attribute well formed, in order, unique, and known if critical.
     static func check(_ source: [UInt8], _ range: Range<Int>) throws(FormatError) {
         let span = source.span
         var cursor = AttributeCursor(source, range)
@@ -167,8 +167,8 @@ public struct EncodedAttributes: Hashable, Sendable {
         }
     }
 
-    /// Visits attributes that were checked, each with its kind and the place of its payload in `bytes`, until the body
-    /// returns false.
+    /// Visits checked attributes, each with its kind and the range of its payload in `bytes`, until the body returns
+    /// `false`.
     @inlinable
     public static func visit(
         _ bytes: Span<UInt8>, _ body: (AttributeTag, _ kind: UInt8, _ payload: Range<Int>) -> Bool
@@ -186,7 +186,7 @@ public struct EncodedAttributes: Hashable, Sendable {
         }
     }
 
-    /// Visits every attribute with the place of its payload in ``bytes``.
+    /// Visits every attribute with the range of its payload in ``bytes``.
     public func forEach(_ body: (AttributeTag, _ kind: UInt8, _ payload: Range<Int>) -> Void) {
         EncodedAttributes.visit(bytes.span) { tag, kind, payload in
             body(tag, kind, payload)
@@ -194,7 +194,7 @@ public struct EncodedAttributes: Hashable, Sendable {
         }
     }
 
-    /// The place of an attribute's payload in attributes that were checked.
+    /// The range of an attribute's payload in checked attributes.
     public static func payload(of tag: AttributeTag, in bytes: Span<UInt8>) -> (kind: UInt8, range: Range<Int>)? {
         var found: (kind: UInt8, range: Range<Int>)?
         visit(bytes) { candidate, kind, payload in
@@ -204,7 +204,7 @@ public struct EncodedAttributes: Hashable, Sendable {
         return found
     }
 
-    /// The place of an attribute's payload.
+    /// The range of an attribute's payload.
     public func payload(of tag: AttributeTag) -> (kind: UInt8, range: Range<Int>)? {
         EncodedAttributes.payload(of: tag, in: bytes.span)
     }
@@ -215,19 +215,19 @@ public struct EncodedAttributes: Hashable, Sendable {
         return EncodedAttributes.isOne(kind, range, in: bytes.span)
     }
 
-    /// Whether a payload of attributes that were checked is the integer 1.
+    /// Whether a payload of checked attributes is the integer 1.
     @inlinable
     public static func isOne(_ kind: UInt8, _ payload: Range<Int>, in bytes: Span<UInt8>) -> Bool {
         kind == 3 && bytes.integer(at: payload.lowerBound, as: UInt64.self) == 1
     }
 
-    /// The value of an attribute that is none of the user's.
+    /// The value of an attribute other than a user attribute.
     public subscript(tag: AttributeTag) -> EncodedValue? {
         guard let (kind, range) = payload(of: tag) else { return nil }
         return EncodedAttributes.decode(kind, bytes.span.extracting(range))
     }
 
-    /// Every attribute that this version knows, but the user's, decoded.
+    /// Every known attribute, decoded, without user attributes.
     public var values: AttributeList {
         var values = AttributeList()
         forEach { tag, kind, payload in
@@ -245,7 +245,7 @@ public struct EncodedAttributes: Hashable, Sendable {
         return user
     }
 
-    /// Visits the user's attributes among those that were checked: the name, and the place of the value in `bytes`.
+    /// Visits the user attributes among checked attributes: the name, and the range of the value in `bytes`.
     public static func visitUser(_ bytes: Span<UInt8>, _ body: (_ name: String, _ value: Range<Int>) -> Void) {
         visit(bytes) { tag, _, payload in
             guard tag == .user else { return tag < .user }
@@ -271,7 +271,7 @@ public struct EncodedAttributes: Hashable, Sendable {
         output.append(head)
     }
 
-    /// Returns where a user attribute's name lies.
+    /// Returns the range of a user attribute's name.
     private static func check(_ field: AttributeCursor.Field, in source: [UInt8]) throws(FormatError) -> Range<Int> {
         let payload = field.payload
         let span = source.span
@@ -312,7 +312,7 @@ public struct EncodedAttributes: Hashable, Sendable {
         }
     }
 
-    /// Whether an unknown tag's value is none of replication's, or one that replication writes.
+    /// Whether the value of an unknown tag is valid, if it is one of replication's tags.
     private static func isReplication(_ tag: AttributeTag, _ kind: UInt8, _ payload: Span<UInt8>) -> Bool {
         switch tag {
         case .clock: kind == 2 && (try? ItemClock.check(payload)) != nil
@@ -340,7 +340,7 @@ private func precedes(_ a: Range<Int>, _ b: Range<Int>, in bytes: Span<UInt8>) -
     return a.count < b.count
 }
 
-/// Steps through encoded attributes.
+/// Iterates over encoded attributes.
 struct AttributeCursor {
     struct Field {
         var tag: AttributeTag

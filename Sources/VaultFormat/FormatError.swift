@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Why bytes are not what VLT1 says they must be.
+/// The reason why bytes do not conform to VLT1.
 public enum FormatError: Error, Equatable, Sendable {
     /// Fewer bytes than a vault's header and marks, or another magic number.
     case notAVault
-    /// A newer version, or a feature, frame, operation or critical attribute that this one does not know.
+    /// A newer version, or an unknown feature, frame, operation or critical attribute.
     case unsupported(FormatField)
     /// The bytes end inside this field.
     case truncated(FormatField)
-    /// A value that no writer of this format makes.
+    /// A value that no writer of this format produces.
     case invalid(FormatField)
     /// A bound of the format is exceeded.
     case outOfBounds(FormatField)
 }
 
-/// The part of a file, or of a record, that an error is about.
+/// The part of a file or record that an error concerns.
 public enum FormatField: String, Sendable {
     case headerLength, major, suite, requiredFeatures, slotCount, slotSize, generation, reserved
     case slotType, slotKeyDerivation, slotFlags, slotPasses, slotMemory, slotName, slotExternal, annex

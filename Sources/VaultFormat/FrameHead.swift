@@ -9,11 +9,11 @@ public struct FrameHead: Equatable, Sendable {
     public var flags: UInt16
     public var version: UInt16
     public var sequence: UInt64
-    /// The metadata box, with its tag.
+    /// The length of the metadata box, with its tag.
     public var metadataLength: Int
-    /// The value area, with its zero fill.
+    /// The length of the value area, with its zero fill.
     public var valueLength: Int
-    /// 24 bytes, the metadata box's.
+    /// 24 bytes, the nonce of the metadata box.
     public var nonce: [UInt8]
     /// 32 bytes over the value area.
     public var valueDigest: [UInt8]
@@ -32,10 +32,10 @@ public struct FrameHead: Equatable, Sendable {
         self.valueDigest = valueDigest
     }
 
-    /// Reads 80 bytes that no key has vouched for yet: lengths are bounded, the meaning of flags and version is not
-    /// judged.
+    /// Reads 80 bytes that are not authenticated yet: lengths are bounded, but the meaning of flags and version is not
+    /// checked.
     ///
-    /// - Parameter available: the bytes from the frame's start to the end of the file.
+    /// - Parameter available: the number of bytes from the frame's start to the end of the file.
     public init(parsing bytes: Span<UInt8>, available: Int) throws(FormatError) {
         guard bytes.count >= Layout.frameHeadLength else { throw .truncated(.frameLength) }
         length = Int(bytes.integer(at: 0, as: UInt32.self))
@@ -70,7 +70,7 @@ public struct FrameHead: Equatable, Sendable {
         return output
     }
 
-    /// Judges what only an authenticated frame may be judged by.
+    /// Checks the fields that only an authenticated frame may be judged by.
     public func checkMeaning() throws(FormatError) {
         guard version == FrameHead.currentVersion else { throw .unsupported(.frameVersion) }
         guard flags <= 1 else { throw .invalid(.frameFlags) }

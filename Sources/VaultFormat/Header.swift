@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The first 4,096 bytes of a vault: who it is, and the ways to unlock it. Immutable for the life of the file.
+/// The first 4,096 bytes of a vault: its identity and the ways to unlock it. Immutable for the life of the file.
 public struct Header: Equatable, Sendable {
     public static let magic: [UInt8] = [0x89, 0x56, 0x4C, 0x54, 0x0D, 0x0A, 0x1A, 0x0A]
     public static let major: UInt16 = 1
@@ -10,11 +10,11 @@ public struct Header: Equatable, Sendable {
     public var minor = Header.minor
     /// 16 random bytes, the same for the life of the vault.
     public var vaultID: [UInt8]
-    /// 1 at creation, one more at each rewrite of the file.
+    /// 1 at creation, incremented by each rewrite of the file.
     public var generation: UInt64
     /// 32 random bytes, new at each rewrite.
     public var fileSalt: [UInt8]
-    /// Bits that a reader must know: ``Feature``.
+    /// Bits that a reader must support: ``Feature``.
     public var requiredFeatures: UInt32 = 0
     /// Bits that a later minor version may set and every version keeps.
     public var optionalFeatures: UInt32 = 0
@@ -22,15 +22,15 @@ public struct Header: Equatable, Sendable {
     public var baseSequence: UInt64
     /// 1 to 8 ways to unlock.
     public var slots: [KeySlot]
-    /// 1,728 bytes for the blobs of external slots; what none claims is zero.
+    /// 1,728 bytes for the blobs of external slots; unused bytes are zero.
     public var annex: [UInt8]
 
-    /// What a file may begin after.
+    /// The bound on ``baseSequence``.
     public static let sequenceLimit: UInt64 = 1 << 47
 
     /// Bits of ``requiredFeatures``.
     public enum Feature {
-        /// Bit 0: items carry clocks, which a writer that does not know them would leave behind.
+        /// Bit 0: items carry clocks, which a writer without support for them would not update.
         public static let replication: UInt32 = 1
         static let known = replication
     }
@@ -53,7 +53,7 @@ public struct Header: Equatable, Sendable {
     /// Whether some slot takes a passphrase.
     public var hasPassphrase: Bool { slots.contains { $0.kind.takesPassphrase } }
 
-    /// Whether the bytes begin as a vault does. Comes before everything else.
+    /// Whether the bytes begin as a vault does. Checked before everything else.
     public static func checkMagic(_ bytes: Span<UInt8>) throws(FormatError) {
         guard bytes.count >= magic.count else { throw .notAVault }
         for index in magic.indices where bytes[index] != magic[index] { throw .notAVault }
@@ -61,8 +61,7 @@ public struct Header: Equatable, Sendable {
 
     /// Reads a header whose magic and checksum the caller has checked.
     ///
-    /// - Throws: `.unsupported` for a newer version; `.outOfBounds` for costs of key derivation that are not to be
-    ///   paid; `.invalid`.
+    /// - Throws: `.unsupported` for a newer version; `.outOfBounds` for excessive costs of key derivation; `.invalid`.
     public init(parsing bytes: Span<UInt8>) throws(FormatError) {
         guard bytes.count >= Layout.headerLength else { throw .notAVault }
         guard bytes.integer(at: 8, as: UInt16.self) == Header.major else { throw .unsupported(.major) }
@@ -97,7 +96,7 @@ public struct Header: Equatable, Sendable {
         try checkAnnex()
     }
 
-    /// The bytes before the MAC: 4,032 of them.
+    /// The 4,032 bytes before the MAC.
     public func encoded() -> [UInt8] {
         var output = Header.magic
         output.reserveCapacity(Layout.headerLength)
@@ -120,15 +119,15 @@ public struct Header: Equatable, Sendable {
         return output
     }
 
-    /// The blob of an external slot; empty for any other.
+    /// The blob of an external slot; empty for other kinds.
     public func blob(of slot: KeySlot) -> [UInt8] {
         let start = Int(slot.annexOffset) - Layout.annexOffset
         return slot.annexLength > 0 ? Array(annex[start..<start + Int(slot.annexLength)]) : []
     }
 
-    /// Puts slots in the place of those that are there, each with its blob.
+    /// Replaces all slots, each with its blob.
     ///
-    /// - Throws: `.outOfBounds(.slotCount)` unless they are 1 to 8; `.outOfBounds(.annex)` when the blobs have no room.
+    /// - Throws: `.outOfBounds(.slotCount)` unless there are 1 to 8; `.outOfBounds(.annex)` if the blobs do not fit.
     public mutating func replaceSlots(with held: [HeldSlot]) throws(FormatError) {
         guard (1...Layout.slotLimit).contains(held.count) else { throw .outOfBounds(.slotCount) }
         var blobs: [UInt8] = []
@@ -161,7 +160,7 @@ public struct Header: Equatable, Sendable {
     }
 }
 
-/// A slot together with what it keeps in the annex.
+/// A slot together with its data in the annex.
 public struct HeldSlot: Equatable, Sendable {
     public var slot: KeySlot
     public var blob: [UInt8]

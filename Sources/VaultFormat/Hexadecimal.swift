@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Two digits for each byte, in small letters.
+/// Two lowercase digits per byte.
 package func hexadecimal(_ bytes: [UInt8]) -> String {
     let digits = Array("0123456789abcdef".utf8)
     return String(decoding: bytes.flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 15)]] }, as: UTF8.self)
 }
 
-/// The bytes that two digits each stand for. Nil: anything but what ``hexadecimal(_:)`` makes.
+/// The bytes of pairs of digits; `nil` for anything that ``hexadecimal(_:)`` does not produce.
 package func bytes(hexadecimal text: String) -> [UInt8]? {
     func value(_ digit: UInt8) -> UInt8? {
         switch digit {

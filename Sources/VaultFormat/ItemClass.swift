@@ -7,7 +7,7 @@ public enum ItemClass: String, Sendable, CaseIterable {
     case certificate = "cert"
     case key = "keys"
 
-    /// The class's number in the file. 0 stands there for the vault's own records, which are no items.
+    /// The class's number in the file, where 0 stands for the vault's own records, which are not items.
     public var number: UInt8 {
         switch self {
         case .genericPassword: 1
@@ -28,7 +28,7 @@ public enum ItemClass: String, Sendable, CaseIterable {
     }
 }
 
-/// When an item can be read, with Apple's raw values for `kSecAttrAccessible`.
+/// The times at which an item can be read, with Apple's raw values for `kSecAttrAccessible`.
 public enum Accessibility: String, Sendable, CaseIterable {
     /// While the vault is unlocked. The default, except for certificates.
     case whenUnlocked = "ak"
@@ -45,7 +45,7 @@ public enum Accessibility: String, Sendable, CaseIterable {
     /// While the vault is unlocked, on this device, and as long as the vault has a passphrase.
     case whenPasscodeSetThisDeviceOnly = "akpu"
 
-    /// Its number in the file: the item's protection class.
+    /// The number in the file: the item's protection class.
     public var number: UInt8 {
         switch self {
         case .whenUnlocked: 1

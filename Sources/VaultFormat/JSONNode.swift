@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A value of a JSON text (RFC 8259): what it is, and where it stands. The text itself stays where it lies.
+/// A value of a JSON text (RFC 8259): its kind and position. The text itself is not copied.
 package struct JSONNode: Sendable {
     package indirect enum Kind: Sendable {
         case null, boolean(Bool), number, string
@@ -9,14 +9,14 @@ package struct JSONNode: Sendable {
     }
 
     package let kind: Kind
-    /// Of a string, without its quotes and as it is written.
+    /// The range of the text; of a string, without its quotes but including escapes.
     package let range: Range<Int>
 
-    /// Reads a text that is one value.
+    /// Reads a text that is a single value.
     ///
     /// - Parameters:
     ///   - text: UTF-8.
-    ///   - start: where it begins.
+    ///   - start: the offset at which it begins.
     package init(_ text: Span<UInt8>, from start: Int = 0) throws(JSONFlaw) {
         var parser = JSONParser(start)
         self = try parser.value(text, depth: 0)
@@ -26,7 +26,7 @@ package struct JSONNode: Sendable {
 
     fileprivate init(kind: Kind, range: Range<Int>) { (self.kind, self.range) = (kind, range) }
 
-    /// The first member of an object with the name, which is no null.
+    /// The first member of an object with the name, if it is not null.
     package subscript(key: String) -> JSONNode? {
         guard case .object(let members) = kind, let member = members.first(where: { $0.key == key }) else {
             return nil
@@ -39,27 +39,27 @@ package struct JSONNode: Sendable {
 
     package var isObject: Bool { if case .object = kind { true } else { false } }
 
-    /// The elements of an array; none of anything else.
+    /// The elements of an array; empty for other kinds.
     package var elements: [JSONNode] { if case .array(let elements) = kind { elements } else { [] } }
 
-    /// Hands on what a string means, byte by byte.
+    /// Passes on the unescaped bytes of a string, one by one.
     package func unescape<E: Error>(_ text: Span<UInt8>, _ write: (UInt8) throws(E) -> Void) throws(E) {
         try JSONParser.unescape(text, range, write)
     }
 
-    /// What a string means; for what is no secret.
+    /// The unescaped text of a string that is not secret.
     package func unescaped(_ text: Span<UInt8>) -> String {
         String(decoding: JSONParser.unescaped(text, range), as: UTF8.self)
     }
 }
 
-/// Where a text is no JSON, and why.
+/// The position and reason of a JSON syntax error.
 package struct JSONFlaw: Error, Equatable {
     package let offset: Int
     package let text: String
 }
 
-/// Reads values front to back; never traps, and goes no deeper than what any product writes.
+/// Parses values front to back; never traps, and limits nesting to more than any product writes.
 private struct JSONParser {
     private static let depthLimit = 64
     var offset: Int
@@ -153,7 +153,7 @@ private struct JSONParser {
         return JSONNode(kind: kind, range: start..<offset)
     }
 
-    /// Steps over a string and says where it lies between its quotes.
+    /// Skips a string and returns the range between its quotes.
     private mutating func string(_ bytes: Span<UInt8>) throws(JSONFlaw) -> Range<Int> {
         let start = offset + 1
         var index = start
@@ -178,14 +178,15 @@ private struct JSONParser {
         throw failure("a string does not end")
     }
 
-    /// Whether it is a number of RFC 8259, 6: no digit before or behind a point is left out, and no zero leads.
+    /// Whether the text is a number of RFC 8259, 6: digits before and after a point are required, leading zeros are not
+    /// allowed.
     static func isNumber(_ bytes: Span<UInt8>, _ range: Range<Int>) -> Bool {
         guard range.count <= 64 else { return false }
         var index = range.lowerBound
         func isOne(of characters: StaticString) -> Bool {
             index < range.upperBound && "\(characters)".utf8.contains(bytes[index])
         }
-        /// Steps over digits, of which there is one or more.
+        /// Skips one or more digits.
         func digits() -> Bool {
             let start = index
             while isOne(of: "0123456789") { index += 1 }
@@ -205,7 +206,7 @@ private struct JSONParser {
         return index == range.upperBound
     }
 
-    /// What the escape at a backslash means, and how many bytes it has. Nil: nothing.
+    /// The scalar that an escape represents, and the escape's length in bytes; `nil` if invalid.
     private static func escape(_ bytes: Span<UInt8>, _ index: Int) -> (scalar: Unicode.Scalar, length: Int)? {
         guard index + 1 < bytes.count else { return nil }
         switch bytes[index + 1] {
@@ -220,7 +221,7 @@ private struct JSONParser {
         case UInt8(ascii: "u"):
             guard let unit = unit(bytes, index) else { return nil }
             if let scalar = Unicode.Scalar(unit) { return (scalar, 6) }
-            // A pair of units, or half of one, which stands for what cannot be said.
+            // A surrogate pair, or an unpaired surrogate, which becomes U+FFFD.
             guard unit < 0xdc00, index + 6 < bytes.count, bytes[index + 6] == UInt8(ascii: "\\"),
                 let low = self.unit(bytes, index + 6), (0xdc00..<0xe000).contains(low)
             else { return ("\u{fffd}", 6) }
@@ -248,7 +249,7 @@ private struct JSONParser {
         return unit
     }
 
-    /// Hands on what a string means, byte by byte.
+    /// Passes on the unescaped bytes of a string, one by one.
     static func unescape<E: Error>(
         _ bytes: Span<UInt8>, _ range: Range<Int>, _ write: (UInt8) throws(E) -> Void
     ) throws(E) {

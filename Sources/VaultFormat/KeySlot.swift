@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// One way to unlock a vault: 256 bytes of the header.
+/// A way to unlock a vault: 256 bytes of the header.
 public struct KeySlot: Equatable, Sendable {
     public enum Stretching: Equatable, Sendable {
         /// Argon2id with `passes` passes over `memoryBytes`, a multiple of 1,024.
         case argon2id(passes: UInt32, memoryBytes: UInt64)
-        /// BLAKE2b, for secrets that have 128 bits of entropy or more by themselves.
+        /// BLAKE2b, for secrets that already have 128 bits of entropy or more.
         case blake2b
     }
 
@@ -21,14 +21,14 @@ public struct KeySlot: Equatable, Sendable {
     public var nonce: [UInt8]
     /// 80 bytes: the vault key, the vault's and the slot's identifiers under the master key.
     public var box: [UInt8]
-    /// At most 32 bytes of UTF-8, for people.
+    /// At most 32 bytes of UTF-8, shown to people.
     public var name: String
-    /// Who keeps the secret of an external slot. Nil: the slot is of another kind.
+    /// The keeper of an external slot's secret; `nil` for other kinds of slots.
     public var provider: Provider?
     public var annexOffset: UInt16 = 0
     public var annexLength: UInt16 = 0
 
-    /// Bounds on what a hostile file may ask for, before any memory is taken.
+    /// Bounds on the demands of a hostile file, checked before any memory is allocated.
     public static let passesBounds: ClosedRange<UInt32> = 1...64
     public static let memoryBounds: ClosedRange<UInt64> = (8 << 20)...(4 << 30)
     public static let costBound: UInt64 = 16 << 30

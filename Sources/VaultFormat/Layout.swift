@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Where things lie in a VLT1 file, and the bounds on what a file may say.
+/// The positions in a VLT1 file, and the bounds on its contents.
 public enum Layout {
     public static let headerLength = 4096
     public static let markOffsets = [4096, 8192]
@@ -34,14 +34,15 @@ public enum Layout {
     public static let attributesLimit = 64 << 10
 }
 
-/// `u32 length || bytes || zeros` up to a length that tells little of the original (Padmé).
+/// `u32 length || bytes || zeros` up to a length that reveals little of the original (Padmé).
 public enum Padding {
     /// The padded length of `count` bytes.
     ///
     /// - Parameter minimum: ``Layout/metadataMinimum`` or ``Layout/valueMinimum``.
     public static func length(for count: Int, minimum: Int) -> Int { max(minimum, padme(4 + count)) }
 
-    /// Rounds up so that at most log log of the length leaks, at a cost of at most 12 % (Nikitin et al., PETS 2019).
+    /// Rounds up so that at most log log of the length leaks, at an overhead of at most 12 % (Nikitin et al., PETS
+    /// 2019).
     public static func padme(_ length: Int) -> Int {
         guard length > 1 else { return length }
         let exponent = Int.bitWidth - 1 - length.leadingZeroBitCount
@@ -66,7 +67,7 @@ public enum Padding {
         output.appendZeros(end - output.count)
     }
 
-    /// Where the content lies in its padded form.
+    /// The range of the content in its padded form.
     ///
     /// - Throws: `.truncated`, or `.invalid(.padding)` unless the length is exactly the one that a writer chooses and
     ///   the rest is zero.

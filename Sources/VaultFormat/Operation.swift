@@ -6,13 +6,13 @@ public enum OperationKind: UInt8, Sendable {
     case past
 }
 
-/// Where a value's box lies.
+/// The location of a value's box.
 public struct ValueLocation: Equatable, Sendable {
-    /// Of the nonce, from the start of the file.
+    /// The offset of the nonce, from the start of the file.
     public var offset: UInt64
-    /// Nonce and box.
+    /// The length of nonce and box.
     public var length: UInt32
-    /// The box's Poly1305 tag: an older box of the same item cannot take its place.
+    /// The box's Poly1305 tag, so that an older box of the same item cannot replace it.
     public var tag: [16 of UInt8]
 
     public init(offset: UInt64, length: UInt32, tag: [16 of UInt8]) {
@@ -26,12 +26,12 @@ public struct ValueLocation: Equatable, Sendable {
     }
 }
 
-/// A random version-4 UUID (RFC 9562): an item, for ever.
+/// A random version-4 UUID (RFC 9562): the permanent identifier of an item.
 public struct ItemID: Hashable, Comparable, Sendable {
     public let high: UInt64
     public let low: UInt64
 
-    /// Takes sixteen bytes in the order of the text form.
+    /// Reads sixteen bytes in the order of the text form.
     public init(_ bytes: Span<UInt8>) {
         high = bytes.integer(at: 0, as: UInt64.self).byteSwapped
         low = bytes.integer(at: 8, as: UInt64.self).byteSwapped
@@ -56,25 +56,25 @@ public struct ItemID: Hashable, Comparable, Sendable {
     public static func < (a: ItemID, b: ItemID) -> Bool { (a.high, a.low) < (b.high, b.low) }
 }
 
-/// One change of one item: 108 bytes, then its attributes.
+/// A change of an item: 108 bytes, then its attributes.
 public struct Operation: Equatable, Sendable {
     public var kind: OperationKind
-    /// Nil for the vault's own records, which are no items.
+    /// `nil` for the vault's own records, which are not items.
     public var itemClass: ItemClass?
     public var protection: Accessibility
     public var id: ItemID
-    /// 1 at creation, one more at each change.
+    /// 1 at creation, incremented by each change.
     public var version: UInt64
-    /// The version that the value's box was sealed at; 0 without a value.
+    /// The version at which the value's box was sealed; 0 without a value.
     public var valueVersion: UInt64
-    /// The creating sequence number * 65,536 + index: creation order, kept for ever.
+    /// The creating sequence number * 65,536 + index: the creation order, which never changes.
     public var ordinal: UInt64
     /// Seconds since 2001-01-01T00:00:00Z, finite.
     public var created: Double
     public var modified: Double
     public var value: ValueLocation?
     public var hasValue: Bool { value != nil }
-    /// The first 16 bytes of the device secret's hash; zeros unless this device only.
+    /// The first 16 bytes of the device secret's hash; zeros for items not bound to a device.
     public var deviceID: [16 of UInt8]
     public var attributes: EncodedAttributes
 
@@ -100,7 +100,7 @@ public struct Operation: Equatable, Sendable {
 
     public static func == (a: Operation, b: Operation) -> Bool { a.encoded() == b.encoded() }
 
-    /// Points at the value of another version of the same item.
+    /// Refers to the value of another version of the same item.
     public mutating func take(valueOf other: Operation) {
         (value, valueVersion) = (other.value, other.valueVersion)
     }
@@ -123,7 +123,7 @@ public struct Operation: Equatable, Sendable {
         head.store(version, at: 24)
         head.store(valueVersion, at: 32)
         head.store(ordinal, at: 40)
-        // Zero has one form.
+        // Zero is always encoded as positive.
         head.store((created == 0 ? 0 : created).bitPattern, at: 48)
         head.store((modified == 0 ? 0 : modified).bitPattern, at: 56)
         if let value {
@@ -137,16 +137,16 @@ public struct Operation: Equatable, Sendable {
         output.append(attributes.bytes.span)
     }
 
-    /// Reads one operation at the reader's place.
+    /// Reads an operation at the reader's position.
     public init(parsing reader: inout ByteReader) throws(FormatError) {
         let source = reader.bytes
         let range = try Operation.check(&reader)
         self.init(checked: source.span.extracting(range))
     }
 
-    /// Checks one operation at the reader's place and steps over it, which is all that opening a vault needs.
+    /// Checks an operation at the reader's position and skips it, which suffices for opening a vault.
     ///
-    /// - Returns: where it lies, for ``init(checked:)``.
+    /// - Returns: its range, for ``init(checked:)``.
     public static func check(_ reader: inout ByteReader) throws(FormatError) -> Range<Int> {
         let start = try reader.take(Layout.operationLength, .metadata).lowerBound
         let source = reader.bytes
@@ -175,7 +175,7 @@ public struct Operation: Equatable, Sendable {
                 throw .invalid(.value)
             }
         }
-        // Every change adds one: from here it cannot overflow.
+        // Each change adds one, so the version cannot overflow.
         guard version >= 1, version <= UInt64(Int64.max) else { throw .invalid(.version) }
         guard protection.isThisDeviceOnly || bytes.isZero(start + 92..<start + 108) else { throw .invalid(.protection) }
         let attributes = try reader.take(attributesLength, .attributes)
@@ -191,9 +191,9 @@ public struct Operation: Equatable, Sendable {
         Layout.boxOverhead + Layout.valueMinimum...Layout.boxOverhead
         + Padding.length(for: Layout.valueLimit, minimum: Layout.valueMinimum)
 
-    /// Takes apart an operation that ``check(_:)`` found acceptable.
+    /// Decodes an operation that ``check(_:)`` accepted.
     public init(checked bytes: Span<UInt8>) {
-        // Whatever was checked is one of the cases.
+        // A checked operation has one of the cases.
         kind = OperationKind(rawValue: bytes[0]) ?? .put
         itemClass = Operation.itemClass(of: bytes)
         protection = Operation.protection(of: bytes)
@@ -208,7 +208,7 @@ public struct Operation: Equatable, Sendable {
         attributes = EncodedAttributes(checked: bytes.extracting(Layout.operationLength..<bytes.count))
     }
 
-    // Single fields of an operation that was checked.
+    // Single fields of a checked operation.
 
     public static func kind(of bytes: Span<UInt8>) -> OperationKind { OperationKind(rawValue: bytes[0]) ?? .put }
 
@@ -230,20 +230,20 @@ public struct Operation: Equatable, Sendable {
 
     public static func modified(of bytes: Span<UInt8>) -> Double { Double(bitPattern: bytes.integer(at: 56)) }
 
-    /// Where the attributes lie.
+    /// The range of the attributes.
     public static func attributes(of bytes: Span<UInt8>) -> Range<Int> { Layout.operationLength..<bytes.count }
 
-    /// Where the operation's value lies; 0 without one.
+    /// The offset of the operation's value; 0 without one.
     public static func offset(of bytes: Span<UInt8>) -> UInt64 { bytes.integer(at: 64) }
 
     public static func hasValue(_ bytes: Span<UInt8>) -> Bool { bytes[3] == 1 }
 
-    /// Fills in where the value lies of the operation that begins at `start`.
+    /// Sets the value's offset in the operation that begins at `start`.
     public static func setOffset(_ offset: UInt64, in bytes: inout [UInt8], at start: Int) {
         for index in 0..<8 { bytes[start + 64 + index] = UInt8(truncatingIfNeeded: offset >> UInt64(8 * index)) }
     }
 
-    /// Visits the two parts of an operation between which it says where its value lies.
+    /// Visits the two parts of an operation before and after its value's offset.
     public static func forEachPartButOffset(of bytes: Span<UInt8>, _ body: (Span<UInt8>) -> Void) {
         body(bytes.extracting(0..<64))
         body(bytes.extracting(72..<bytes.count))
@@ -254,7 +254,7 @@ public struct Operation: Equatable, Sendable {
         return ValueLocation(offset: offset(of: bytes), length: bytes.integer(at: 72), tag: bytes.sixteen(at: 76))
     }
 
-    /// Nonce and box of the operation's value, in bytes; 0 without one.
+    /// The length of nonce and box of the operation's value, in bytes; 0 without one.
     public static func boxLength(of bytes: Span<UInt8>) -> Int {
         hasValue(bytes) ? Int(bytes.integer(at: 72, as: UInt32.self)) : 0
     }
@@ -269,13 +269,13 @@ public struct Operation: Equatable, Sendable {
     }
 }
 
-/// What a frame's metadata box holds: the head, then operations.
+/// The content of a frame's metadata box: the head, then operations.
 public struct FrameMetadata: Sendable {
     public var generation: UInt64
     public var sequence: UInt64
     public var operationCount: Int
 
-    /// Reads the head, after which the reader stands at the first operation.
+    /// Reads the head and advances the reader to the first operation.
     public init(parsing reader: inout ByteReader) throws(FormatError) {
         generation = try reader.integer(UInt64.self, .metadata)
         sequence = try reader.integer(UInt64.self, .metadata)

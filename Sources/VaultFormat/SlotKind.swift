@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension KeySlot {
-    /// What opens a slot. Its number stands in the file, and in the messages to an agent.
+    /// The kind of secret that opens a slot. The number is used in the file and in messages to an agent.
     public enum Kind: UInt8, CaseIterable, Sendable {
         case passphrase = 1, recoveryCode, passphraseAndKeyFile, external, keyFile
 
-        /// The table of kinds: as people call it, and what it takes.
+        /// The table of kinds: the name shown to people, and the parts of the secret.
         private var row: (label: String, parts: [Part]) {
             switch self {
             case .passphrase: ("passphrase", [.passphrase])
@@ -16,31 +16,31 @@ extension KeySlot {
             }
         }
 
-        /// As people call it.
+        /// The name shown to people.
         public var label: String { row.label }
 
-        /// What its key is derived from, in this order.
+        /// The inputs of its key derivation, in this order.
         public var parts: [Part] { row.parts }
 
-        /// Whether a part of it was chosen by a person, so that guesses have to be made dear.
+        /// Whether a part was chosen by a person, so that guesses must be made expensive.
         public var takesPassphrase: Bool { parts.contains(.passphrase) }
 
-        /// Whether a person opens it with what they know or have written down.
+        /// Whether a person can open it with a secret that they know or have written down.
         public var isForPeople: Bool { parts.contains { $0 == .passphrase || $0 == .recoveryCode } }
     }
 
-    /// What opens a slot, or a part of what does.
+    /// A secret that opens a slot, or a part of one.
     public enum Part: Sendable {
         case passphrase, recoveryCode, keyFile
-        /// 32 bytes that this machine keeps.
+        /// 32 bytes kept by this machine.
         case machineSecret
     }
 
-    /// Who keeps the secret of an external slot.
+    /// The keeper of an external slot's secret.
     public enum Provider: UInt16, Sendable {
         case systemdCredential = 1, tpm2, fido2
 
-        /// As people call it.
+        /// The name shown to people.
         public var label: String {
             switch self {
             case .systemdCredential: "systemd credential"

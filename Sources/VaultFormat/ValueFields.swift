@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The named fields of a value: the parts that lie behind the main one, in one box with it.
+/// The named fields of a value: the parts after the main one, in the same box.
 ///
-/// The attribute ``AttributeTag/fields`` has them as a list, sorted by name bytewise: `length of the name u8, name,
-/// length of the field u32`. The main part is what they leave of the value.
+/// The attribute ``AttributeTag/fields`` lists them, sorted by name bytewise: `length of the name u8, name, length of
+/// the field u32`. The main part is the rest of the value.
 public struct ValueFields: Equatable, Sendable {
     public struct Field: Equatable, Sendable {
         public let name: String
@@ -11,19 +11,19 @@ public struct ValueFields: Equatable, Sendable {
         public let length: Int
     }
 
-    /// One or more, each name once.
+    /// At least one, each name once.
     public let fields: [Field]
 
-    /// Puts lengths in order. Nil for none: an item without fields has no such attribute.
+    /// Sorts lengths by name. Returns `nil` if empty: an item without fields does not have the attribute.
     ///
-    /// - Parameter lengths: by name, which ``isName(_:)`` found good.
+    /// - Parameter lengths: by name, accepted by ``isName(_:)``.
     public init?(_ lengths: [String: Int]) {
         guard !lengths.isEmpty else { return nil }
         fields = lengths.map { Field(name: $0, length: $1) }
             .sorted { $0.name.utf8.lexicographicallyPrecedes($1.name.utf8) }
     }
 
-    /// - Throws: for anything but what ``encoded`` makes.
+    /// - Throws: for anything that ``encoded`` does not produce.
     public init(parsing bytes: [UInt8], _ range: Range<Int>) throws(FormatError) {
         var reader = ByteReader(bytes, range)
         var fields: [Field] = []
@@ -37,7 +37,7 @@ public struct ValueFields: Equatable, Sendable {
             else { throw .invalid(.fields) }
             fields.append(field)
         }
-        // Names that compare as one text would be one field to every reader, and lose the other.
+        // Canonically equivalent names would be one field to every reader, which would lose the other.
         guard !fields.isEmpty, Set(fields.map(\.name)).count == fields.count else { throw .invalid(.fields) }
         self.fields = fields
     }
@@ -53,13 +53,13 @@ public struct ValueFields: Equatable, Sendable {
         return output
     }
 
-    /// How many bytes of a value the fields take.
+    /// The total length of the fields in a value, in bytes.
     public var length: Int { fields.reduce(0) { $0 + $1.length } }
 
-    /// Where a field lies in a value of `count` bytes.
+    /// The range of a field in a value of `count` bytes.
     ///
-    /// - Parameter name: nil: the main part.
-    /// - Returns: nil when there is no such field, or the value is shorter than its fields.
+    /// - Parameter name: `nil` for the main part.
+    /// - Returns: `nil` if there is no such field, or the value is shorter than its fields.
     public func range(of name: String?, in count: Int) -> Range<Int>? {
         var start = count - length
         guard start >= 0 else { return nil }
@@ -71,7 +71,7 @@ public struct ValueFields: Equatable, Sendable {
         return nil
     }
 
-    /// Whether a field can be called so: 1 to 255 bytes, no control characters.
+    /// Whether the name is valid for a field: 1 to 255 bytes, no control characters.
     public static func isName(_ name: String) -> Bool {
         (1...255).contains(name.utf8.count)
             && !name.unicodeScalars.contains { $0.value < 0x20 || (0x7F...0x9F).contains($0.value) }
@@ -79,7 +79,7 @@ public struct ValueFields: Equatable, Sendable {
 }
 
 extension EncodedAttributes {
-    /// How the value is divided; nil: it is all one.
+    /// The division of the value; `nil` if it is a single part.
     public var fields: ValueFields? {
         guard let range = payload(of: .fields)?.range else { return nil }
         return try? ValueFields(parsing: bytes, range)

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What the extensions of a certificate say of its subject. All others are stepped over.
+/// The extensions of a certificate that describe its subject. All others are skipped.
 struct CertificateExtensions {
     private(set) var subjectKeyID: [UInt8]?
-    /// The RFC 822 names and the DNS names among the subject's alternative names, in their order.
+    /// The RFC 822 names and the DNS names among the subject's alternative names, in order.
     private(set) var emailAddresses: [String] = []
     private(set) var dnsNames: [String] = []
 
-    /// - Parameter content: of the field with the tag [3]; nil in a certificate without it.
-    /// - Returns: nil when it is no list of extensions. One whose own value cannot be read is as one that is not known;
-    ///   of two of one kind the first one counts.
+    /// - Parameter content: of the field with the tag [3]; `nil` in a certificate without it.
+    /// - Returns: `nil` if it is not a list of extensions. An extension with an unreadable value counts as unknown; of
+    ///   several of one kind the first counts.
     init?(_ content: Range<Int>?, of bytes: Span<UInt8>) {
         guard let content else { return }
         guard let list = CertificateExtensions.only(DERTag.sequence, content, of: bytes) else { return nil }
@@ -19,7 +19,7 @@ struct CertificateExtensions {
             guard let part = reader.take(DERTag.sequence, of: bytes) else { return nil }
             var parts = DERReader(part)
             guard let type = parts.take(DERTag.objectIdentifier, of: bytes), !type.isEmpty else { return nil }
-            // Whether it is critical. That it is not need not be said, and some writers say it.
+            // The critical flag. The default `false` need not be encoded, but some writers do.
             if parts.tag(in: bytes) == DERTag.boolean {
                 guard let flag = parts.take(DERTag.boolean, of: bytes), flag.count == 1 else { return nil }
             }
@@ -35,14 +35,14 @@ struct CertificateExtensions {
         if let names { takeNames(names, of: bytes) }
     }
 
-    /// The content of the one element in the range.
+    /// The content of the single element in the range.
     private static func only(_ tag: UInt8, _ range: Range<Int>, of bytes: Span<UInt8>) -> Range<Int>? {
         var reader = DERReader(range)
         guard let content = reader.take(tag, of: bytes), reader.isAtEnd else { return nil }
         return content
     }
 
-    /// Keeps none of the names when one is no element.
+    /// Keeps none of the names if any is malformed.
     private mutating func takeNames(_ range: Range<Int>, of bytes: Span<UInt8>) {
         var reader = DERReader(range)
         var (emailAddresses, dnsNames): ([String], [String]) = ([], [])

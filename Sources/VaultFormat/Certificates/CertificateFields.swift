@@ -1,35 +1,35 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What a certificate says of itself (RFC 5280, 4.1). Whether any of it is true is not judged here.
+/// The contents of a certificate (RFC 5280, 4.1), without any judgement of their truth.
 package struct CertificateFields: Sendable {
     /// 1 to 3.
     package let version: Int
-    /// The content of the INTEGER as it is encoded, with the zero byte that may lead it: 1 to 37 bytes.
+    /// The content of the INTEGER as encoded, with a leading zero byte if there is one: 1 to 37 bytes.
     package let serialNumber: [UInt8]
-    /// As ``DistinguishedName/normalized(wholeName:)``; nil when what stands in its place is no name.
+    /// As ``DistinguishedName/normalized(wholeName:)``; `nil` if the field is not a name.
     package let normalizedIssuer: [UInt8]?
     package let normalizedSubject: [UInt8]?
-    /// Seconds since the beginning of 2001, UTC, as all such numbers of Apple's.
+    /// Seconds since the beginning of 2001, UTC, as in Apple's interfaces.
     package let notBefore: Double
     package let notAfter: Double
-    /// Nil: no key of a kind that keys can have here.
+    /// `nil` if the key is not of a supported kind.
     package let publicKey: SubjectPublicKey?
-    /// What the BIT STRING of the public key holds: of the kinds of ``publicKey``, the external representation.
+    /// The content of the public key's BIT STRING: for the kinds of ``publicKey``, the external representation.
     package let publicKeyBits: [UInt8]
-    /// Nil: the extension is not there, or cannot be read.
+    /// `nil` if the extension is missing or unreadable.
     package let subjectKeyID: [UInt8]?
     /// See ``DistinguishedName/summary(of:alternative:)``.
     package let subjectSummary: String?
-    /// The last of the subject's.
+    /// The last common name of the subject.
     package let commonName: String?
     /// The RFC 822 names of the extension, then those of the subject.
     package let emailAddresses: [String]
-    /// Those of the extension.
+    /// The DNS names of the extension.
     package let dnsNames: [String]
 
-    /// - Parameter der: one Certificate, and nothing after it.
-    /// - Returns: nil when its structure is another, or a time is none. Algorithms and extensions that are not known
-    ///   are no reason, nor is a name that cannot be read.
+    /// - Parameter der: exactly one Certificate.
+    /// - Returns: `nil` if its structure is invalid or a time is invalid. Unknown algorithms and extensions are
+    ///   accepted, as are unreadable names.
     package init?(_ der: Span<UInt8>) {
         var outer = DERReader(der)
         guard let whole = outer.take(DERTag.sequence, of: der), outer.isAtEnd else { return nil }
@@ -45,7 +45,7 @@ package struct CertificateFields: Sendable {
             let validity = reader.take(DERTag.sequence, of: der), let subject = reader.take(DERTag.sequence, of: der),
             let keyInfo = reader.take(DERTag.sequence, of: der).flatMap({ SubjectPublicKeyInfo($0, of: der) })
         else { return nil }
-        // Two identifiers that nothing uses any more.
+        // Two unique identifiers, which are obsolete.
         _ = reader.take(0x81, of: der)
         _ = reader.take(0x82, of: der)
         let list = reader.take(0xa3, of: der)
@@ -70,7 +70,7 @@ package struct CertificateFields: Sendable {
         subjectSummary = name?.summary(of: der, alternative: emailAddresses.first ?? dnsNames.first)
     }
 
-    /// The version, 1 if it is not said. Nil: another one.
+    /// The version, 1 if absent; `nil` for an unknown one.
     private static func version(_ outer: inout DERReader, of bytes: Span<UInt8>) -> Int? {
         guard outer.tag(in: bytes) == 0xa0 else { return 1 }
         guard let content = outer.take(0xa0, of: bytes) else { return nil }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A name of X.501: sets of attributes, and where each of them stands.
+/// An X.501 name: sets of attributes with their positions.
 package struct DistinguishedName: Sendable {
     private struct Entry {
         let startsSet: Bool
@@ -11,7 +11,7 @@ package struct DistinguishedName: Sendable {
     private var entries: [Entry] = []
 
     /// - Parameter content: of the Name's SEQUENCE; a name may be empty.
-    /// - Returns: nil when a set is empty, or anything is not as RFC 5280 (4.1.2.4) has it.
+    /// - Returns: `nil` if a set is empty, or the structure differs from RFC 5280 (4.1.2.4).
     init?(_ content: Range<Int>, of bytes: Span<UInt8>) {
         var sets = DERReader(content)
         while !sets.isAtEnd {
@@ -30,11 +30,11 @@ package struct DistinguishedName: Sendable {
         }
     }
 
-    /// The form in which names are compared and stored: as Apple's, and less than RFC 5280 (7.1) would have it.
+    /// The form in which names are compared and stored: the same as Apple's, and simpler than RFC 5280 (7.1) requires.
     ///
     /// - Parameter wholeName: a Name in DER with its SEQUENCE.
     /// - Returns: the content of the SEQUENCE, with every PrintableString in capitals, without spaces at its ends and
-    ///   with single ones within. Nil: it is no name, or something follows.
+    ///   with single ones within; `nil` if it is not exactly one name.
     package static func normalized(wholeName: Span<UInt8>) -> [UInt8]? {
         var reader = DERReader(wholeName)
         guard let content = reader.take(DERTag.sequence, of: wholeName), reader.isAtEnd else { return nil }
@@ -67,9 +67,9 @@ package struct DistinguishedName: Sendable {
         return Array(words.joined(separator: [UInt8(ascii: " ")])).map { (0x61...0x7a).contains($0) ? $0 - 0x20 : $0 }
     }
 
-    /// The values of all attributes of the type, in their order, without those that are no text.
+    /// The values of all attributes of the type, in order, without those that are not text.
     ///
-    /// - Parameter type: nil for every type.
+    /// - Parameter type: `nil` for every type.
     func texts(_ type: [UInt8]?, of bytes: Span<UInt8>) -> [String] {
         entries.compactMap { entry in
             guard type == nil || type == bytes.array(entry.type) else { return nil }
@@ -79,15 +79,16 @@ package struct DistinguishedName: Sendable {
 
     /// As ``summary(of:alternative:)``.
     ///
-    /// - Parameter name: as ``normalized(wholeName:)`` gives it. Nil, too: it is no name.
+    /// - Parameter name: in the form of ``normalized(wholeName:)``.
+    /// - Returns: `nil` also if it is not a name.
     package static func summary(normalized name: Span<UInt8>) -> String? {
         DistinguishedName(0..<name.count, of: name)?.summary(of: name, alternative: nil)
     }
 
-    /// What a person calls the subject of a certificate, as Apple's systems choose it.
+    /// The display name of a certificate's subject, as Apple's systems choose it.
     ///
-    /// - Parameter alternative: what else the certificate calls its subject, which only a common name is better than.
-    /// - Returns: of the best type that there is, all values, the last one first. Nil: there is none.
+    /// - Parameter alternative: another name of the subject in the certificate; only a common name takes precedence.
+    /// - Returns: all values of the best available type, the last one first; `nil` if there is none.
     func summary(of bytes: Span<UInt8>, alternative: String?) -> String? {
         func line(_ type: [UInt8]?) -> String? {
             let texts = texts(type, of: bytes)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The content of the object identifiers that certificates are searched for.
+/// The contents of the object identifiers used in certificates.
 enum ObjectIDs {
     // Attributes of names: X.520, and RFC 2985 for the address.
     static let commonName: [UInt8] = [0x55, 0x04, 0x03]
@@ -17,7 +17,7 @@ enum ObjectIDs {
     static let rsaEncryption: [UInt8] = [0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 0x01, 0x01, 0x01]
     static let ecPublicKey: [UInt8] = [0x2a, 0x86, 0x48, 0xce, 0x3d, 0x02, 0x01]
 
-    /// The bits of the field of a named curve.
+    /// The field size in bits of a named curve.
     static func curveBits(_ identifier: [UInt8]) -> Int? {
         switch identifier {
         case [0x2a, 0x86, 0x48, 0xce, 0x3d, 0x03, 0x01, 0x07]: 256

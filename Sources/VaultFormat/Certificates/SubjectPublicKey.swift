@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A public key of a kind that keys can have here, in its external representation.
+/// A public key of a supported kind, in its external representation.
 package enum SubjectPublicKey: Hashable, Sendable {
-    /// What should be an RSAPublicKey (RFC 8017, A.1.1): nothing within it was read.
+    /// Presumably an RSAPublicKey (RFC 8017, A.1.1), whose contents were not parsed.
     case rsa(pkcs1: [UInt8])
-    /// 04‖X‖Y, as long as the curve of 256, 384 or 521 bits wants it. Whether the point lies on it was not looked at.
+    /// 04‖X‖Y, of the length that the curve of 256, 384 or 521 bits requires. Not checked to be on the curve.
     case ec(bits: Int, point: [UInt8])
 
     /// Reads a SubjectPublicKeyInfo (RFC 5280, 4.1).
     ///
-    /// - Returns: nil when the bytes are none, or more than one, and for every other kind of key.
+    /// - Returns: `nil` if the bytes are not exactly one, and for every other kind of key.
     package init?(_ der: Span<UInt8>) {
         var reader = DERReader(der)
         guard let content = reader.take(DERTag.sequence, of: der), reader.isAtEnd,
@@ -19,10 +19,10 @@ package enum SubjectPublicKey: Hashable, Sendable {
     }
 }
 
-/// Where the parts of a SubjectPublicKeyInfo stand.
+/// The positions of the parts of a SubjectPublicKeyInfo.
 struct SubjectPublicKeyInfo {
     private let algorithm: AlgorithmIdentifier
-    /// What the BIT STRING holds.
+    /// The content of the BIT STRING.
     let bits: Range<Int>
 
     init?(_ content: Range<Int>, of bytes: Span<UInt8>) {
@@ -33,11 +33,11 @@ struct SubjectPublicKeyInfo {
         (self.algorithm, self.bits) = (algorithm, bits)
     }
 
-    /// Nil: a key of another kind, or bits of another length than its own.
+    /// Returns `nil` for another kind of key, or bits of the wrong length.
     func key(of bytes: Span<UInt8>) -> SubjectPublicKey? {
         switch bytes.array(algorithm.identifier) {
         case ObjectIDs.rsaEncryption:
-            // RFC 3279 wants NULL, and some writers leave it out.
+            // RFC 3279 requires NULL, which some writers omit.
             let isPlain = algorithm.parameters.map { $0.tag == DERTag.null && $0.content.isEmpty } ?? true
             return isPlain ? .rsa(pkcs1: bytes.array(bits)) : nil
         case ObjectIDs.ecPublicKey:
@@ -51,12 +51,12 @@ struct SubjectPublicKeyInfo {
     }
 }
 
-/// An algorithm and its parameters, which are one element or nothing.
+/// An algorithm and its optional parameters, a single element.
 struct AlgorithmIdentifier {
     let identifier: Range<Int>
     let parameters: DERReader.Element?
 
-    /// Takes the next element of the reader.
+    /// Reads the next element.
     init?(_ outer: inout DERReader, of bytes: Span<UInt8>) {
         guard let content = outer.take(DERTag.sequence, of: bytes) else { return nil }
         var reader = DERReader(content)

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Walks over DER elements (X.690) with tags below 31 and lengths in their shortest form. It keeps ranges alone: the
-/// bytes, which may be a secret's, stay where they lie, and are lent to every step.
+/// Reads DER elements (X.690) with tags below 31 and lengths in their shortest form. Keeps only ranges: the bytes,
+/// which may be secret, stay in place and are lent to every call.
 package struct DERReader: Sendable {
     private var next: Int
     private let end: Int
 
-    /// One element: its tag, its content, and where it begins.
+    /// An element: its tag, its content, and its start.
     package struct Element: Hashable, Sendable {
         package let tag: UInt8
         package let content: Range<Int>
@@ -16,17 +16,17 @@ package struct DERReader: Sendable {
         package var whole: Range<Int> { start..<content.upperBound }
     }
 
-    /// - Parameter range: of the bytes, all of them that may be read.
+    /// - Parameter range: the part of the bytes that may be read.
     package init(_ range: Range<Int>) { (next, end) = (range.lowerBound, range.upperBound) }
 
     package init(_ bytes: Span<UInt8>) { self.init(0..<bytes.count) }
 
     package var isAtEnd: Bool { next == end }
 
-    /// The tag of the next element. Nil at the end.
+    /// The tag of the next element; `nil` at the end.
     package func tag(in bytes: Span<UInt8>) -> UInt8? { next < end ? bytes[next] : nil }
 
-    /// The next element, whatever it is. Nil: it is no DER, or goes beyond the end.
+    /// The next element of any kind; `nil` if it is not DER or exceeds the end.
     package mutating func element(of bytes: Span<UInt8>) -> Element? {
         var place = next
         func byte() -> UInt8? {
@@ -48,14 +48,14 @@ package struct DERReader: Sendable {
         return element
     }
 
-    /// The content of the next element. Nil, and nothing was read: it has another tag, or is no DER.
+    /// The content of the next element. Returns `nil` if it has another tag, without advancing, or is not DER.
     package mutating func take(_ tag: UInt8, of bytes: Span<UInt8>) -> Range<Int>? {
         guard self.tag(in: bytes) == tag else { return nil }
         return element(of: bytes)?.content
     }
 
-    /// The number of the next element, an INTEGER that is not negative, in its shortest form: where its bytes stand,
-    /// without the zero byte that keeps it from being negative. Zero has none.
+    /// Reads a nonnegative INTEGER in its shortest form. Returns the range of its bytes without the zero byte that
+    /// keeps it from being negative; empty for zero.
     package mutating func takeNumber(of bytes: Span<UInt8>) -> Range<Int>? {
         guard let content = take(DERTag.integer, of: bytes), let first = content.first, bytes[first] < 0x80 else {
             return nil
@@ -65,7 +65,7 @@ package struct DERReader: Sendable {
         return content.dropFirst()
     }
 
-    /// What the next element holds, a BIT STRING of whole bytes.
+    /// The content of the next element, a BIT STRING of whole bytes.
     package mutating func takeBits(of bytes: Span<UInt8>) -> Range<Int>? {
         guard let content = take(DERTag.bitString, of: bytes), let unused = content.first, bytes[unused] == 0 else {
             return nil
@@ -74,7 +74,7 @@ package struct DERReader: Sendable {
     }
 }
 
-/// Tags of X.690 that are read or written here.
+/// The tags of X.690 in use.
 package enum DERTag {
     package static let boolean: UInt8 = 0x01
     package static let integer: UInt8 = 0x02

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Texts of X.680's string types.
+/// Texts of the string types of X.680.
 enum DERText {
-    /// - Returns: nil for what is no text, and for bytes that the type does not have.
+    /// - Returns: `nil` if the element is not text or has bytes that its type does not allow.
     static func string(_ element: DERReader.Element, of bytes: Span<UInt8>) -> String? {
         let content = bytes.array(element.content)
         switch element.tag {
         case DERTag.utf8String: return String(validating: content, as: UTF8.self)
         case DERTag.printableString, DERTag.ia5String: return String(validating: content, as: Unicode.ASCII.self)
-        // What is written as T.61 is Latin-1 everywhere.
+        // Texts marked as T.61 are Latin-1 in practice.
         case DERTag.t61String: return String(String.UnicodeScalarView(content.map(Unicode.Scalar.init)))
         case DERTag.bmpString: return units(content).flatMap { String(validating: $0, as: UTF16.self) }
         case DERTag.universalString: return units(content).flatMap { String(validating: $0, as: UTF32.self) }
@@ -16,7 +16,7 @@ enum DERText {
         }
     }
 
-    /// The big-endian numbers that the bytes are made of. Nil: a part of one is missing.
+    /// The big-endian numbers in the bytes; `nil` if the last one is incomplete.
     private static func units<I: FixedWidthInteger>(_ content: [UInt8], _ type: I.Type = I.self) -> [I]? {
         let size = I.bitWidth / 8
         guard content.count % size == 0 else { return nil }

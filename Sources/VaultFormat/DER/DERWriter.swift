@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Writes DER (X.690). What is a secret is not written with it: see ``DERLength``.
+/// Writes DER (X.690). Not for secrets: see ``DERLength``.
 package struct DERWriter: Sendable {
     package private(set) var bytes: [UInt8] = []
 
@@ -12,16 +12,16 @@ package struct DERWriter: Sendable {
         bytes.append(contentsOf: content)
     }
 
-    /// An element of the elements that the body writes.
+    /// Writes an element that contains the elements written by the body.
     package mutating func put(_ tag: UInt8, _ body: (inout DERWriter) -> Void) {
         var inner = DERWriter()
         body(&inner)
         put(tag, inner.bytes)
     }
 
-    /// A number that is not negative.
+    /// Writes a nonnegative number.
     ///
-    /// - Parameter number: big-endian; zero bytes before it are left out.
+    /// - Parameter number: big-endian; leading zero bytes are dropped.
     package mutating func putNumber(_ number: some Collection<UInt8>) {
         let digits = number.drop { $0 == 0 }
         put(DERTag.integer, (digits.first.map { $0 >= 0x80 } ?? true ? [0] : []) + Array(digits))

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// r and s of an ECDSA signature, each as long as the curve's numbers: what RFC 4754 has, and DER in X9.62.
+/// r and s of an ECDSA signature, each as long as the curve's numbers, as in RFC 4754; also in the DER of X9.62.
 package struct SignaturePair: Sendable {
     /// r, then s.
     package let bytes: [UInt8]
 
-    /// Nil: of another length.
+    /// Returns `nil` for another length.
     package init?(bytes: Span<UInt8>, length: Int) {
         guard bytes.count == 2 * length else { return nil }
         self.bytes = bytes.indices.map { bytes[$0] }
     }
 
-    /// Nil: it is no SEQUENCE of two such numbers.
+    /// Returns `nil` if it is not a SEQUENCE of two such numbers.
     package init?(der: Span<UInt8>, length: Int) {
         var reader = DERReader(der)
         guard let content = reader.take(DERTag.sequence, of: der), reader.isAtEnd else { return nil }

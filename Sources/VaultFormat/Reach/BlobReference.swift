@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Where a value lies that is too large for an entry.
+/// The location of a value that is too large for an entry.
 public struct BlobReference: Hashable, Sendable {
     public static var encodedLength: Int { 56 }
 
     /// The stream of its parts.
     public let id: Bytes16
-    /// Of the whole value, in bytes.
+    /// The length of the whole value, in bytes.
     public let length: UInt64
     /// BLAKE2b-256 of the whole value.
     public let hash: Bytes32

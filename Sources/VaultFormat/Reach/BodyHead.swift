@@ -4,7 +4,7 @@
 enum BodyHead {
     static let length = 4
 
-    /// - Parameter last: zero, except for a message of the mailbox, which says there which it is.
+    /// - Parameter last: zero, except for a message of the mailbox, where it is the message's number.
     static func append(_ kind: RecordKind, _ last: UInt8 = 0, to output: inout [UInt8]) {
         output.append(integer: UInt16(1))
         output += [kind.rawValue, last]
@@ -18,7 +18,7 @@ enum BodyHead {
         guard try reader.integer(UInt8.self, of: body, .reserved) == last else { throw .invalid(.reserved) }
     }
 
-    /// Checks that an entry's number and the hash of the one before fit each other.
+    /// Checks that an entry's number and the hash of the previous one are consistent.
     static func check(_ sequence: UInt64, _ previous: Bytes32) throws(FormatError) {
         guard RecordAddress.sequences.contains(sequence), sequence > 1 || previous == .zero else {
             throw .invalid(.sequence)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A part of a body that is being written: the writer puts the pieces one behind the other, in locked memory, since
-/// only there the secrets may lie.
+/// A part of a body being written: the writer concatenates the pieces in locked memory, the only place where the
+/// secrets may be.
 public enum BodyPiece<Secret> {
     case bytes([UInt8])
     case secret(Secret)
@@ -10,9 +10,9 @@ public enum BodyPiece<Secret> {
 extension BodyPiece: Equatable where Secret: Equatable {}
 extension BodyPiece: Sendable where Secret: Sendable {}
 
-/// Gathers pieces.
+/// Collects pieces.
 struct BodyWriter<Secret> {
-    /// The bytes behind the last secret.
+    /// The bytes after the last secret.
     var bytes: [UInt8] = []
     private var done: [BodyPiece<Secret>] = []
 
@@ -24,7 +24,7 @@ struct BodyWriter<Secret> {
 
     consuming func pieces() -> [BodyPiece<Secret>] { bytes.isEmpty ? done : done + [.bytes(bytes)] }
 
-    /// - Throws: `.outOfBounds` for more than the width can say.
+    /// - Throws: `.outOfBounds` if the count exceeds the type.
     mutating func append<I: FixedWidthInteger & UnsignedInteger & BitwiseCopyable>(
         count: Int, _ type: I.Type, _ field: FormatField
     ) throws(FormatError) {

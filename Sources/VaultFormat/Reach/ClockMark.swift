@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// One live value of a field in the vault file: the write that made it, and where the value is.
+/// A live value of a field in the vault file: the write that made it, and the location of the value.
 public struct ClockMark: Hashable, Sendable {
     public enum Mark: UInt8, CaseIterable, Sendable {
-        /// Nowhere: the write took the field away.
+        /// No value: the write removed the field.
         case none
         /// In the item's record.
         case here
         /// In a kept older version, which has a ``ConflictMark``.
         case conflict
-        /// Gone, since every device knows that the item is deleted.
+        /// Erased, since every device knows that the item is deleted.
         case erased
-        /// Of ``FieldID/life`` alone, which has no other marks.
+        /// Used only for ``FieldID/life``, which has no other marks.
         case alive, dead
     }
 
@@ -25,7 +25,7 @@ public struct ClockMark: Hashable, Sendable {
     }
 }
 
-/// Which value of which field lost, in the kept version that has it: ``AttributeTag/conflict``.
+/// The field and write of a losing value, in the kept version that contains it: ``AttributeTag/conflict``.
 ///
 /// `id u16, u8 nameLength, name, number u16, stamp u64`
 public struct ConflictMark: Hashable, Sendable {
@@ -34,7 +34,7 @@ public struct ConflictMark: Hashable, Sendable {
 
     public init(field: FieldID, dot: LocalDot) { (self.field, self.dot) = (field, dot) }
 
-    /// - Throws: for anything but what ``encoded`` makes.
+    /// - Throws: for anything that ``encoded`` does not produce.
     public init(parsing bytes: Span<UInt8>) throws(FormatError) {
         var reader = SpanReader(bytes)
         field = try FieldID(parsing: &reader, of: bytes)

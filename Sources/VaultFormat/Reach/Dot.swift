@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The name of one write: in order by the stamp, then the log.
+/// The name of a write, ordered by the stamp, then the log.
 public struct Dot: Hashable, Comparable, Sendable {
-    /// The stamps that there are, to the year 6429: there is always one behind the last.
+    /// The valid stamps, up to the year 6429, such that there is always a next one.
     public static let stamps: ClosedRange<UInt64> = 1...UInt64(Int64.max)
 
     public let log: LogID

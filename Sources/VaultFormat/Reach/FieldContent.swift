@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What the bytes of a field are.
+/// The format of a field's bytes.
 ///
 /// - an attribute: its kind in one byte, then its payload as in the vault file
 /// - a user attribute: the text
@@ -13,7 +13,7 @@ enum FieldContent {
     static func check(_ bytes: Span<UInt8>, of field: FieldID) throws(FormatError) {
         switch field {
         case .protection:
-            // What this device keeps for itself is never published.
+            // Items of this device only are never published.
             guard bytes.count >= 1, let protection = Accessibility(number: bytes[0]), !protection.isThisDeviceOnly
             else { throw .invalid(.protection) }
         case .created: do { try EncodedAttributes.checkPayload(4, bytes) } catch { throw .invalid(.date) }
@@ -25,13 +25,13 @@ enum FieldContent {
                 return
             }
             guard let kind = bytes.isEmpty ? nil : bytes[0] else { throw .truncated(.attributeKind) }
-            // Of an attribute that a later version knows the kind may be a later one as well.
+            // An attribute of a later version may have a later kind as well.
             guard attribute.isKnown || (1...5).contains(kind) else { return }
             try EncodedAttributes.checkPayload(kind, bytes.extracting(1..<bytes.count))
         }
     }
 
-    /// Whether a write can take the field away.
+    /// Whether a write can remove the field.
     static func canBeNone(_ field: FieldID) -> Bool { !isRequired(field) && field != .created }
 
     /// Whether the field can be too long for an entry.

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A part of an item that is merged by itself. In order by the number, then the name's bytes.
+/// A part of an item that is merged independently. Ordered by the number, then the name's bytes.
 ///
-/// Names are the same when their bytes are: unlike text, which Swift also finds equal when only the code points differ,
-/// so that every device counts the same fields.
+/// Names are equal if their bytes are, unlike Swift strings, which also compare equal if canonically equivalent, so
+/// that every device distinguishes the same fields.
 public struct FieldID: Sendable {
-    /// An attribute's tag, or F000 and more.
+    /// An attribute's tag, or a number from F000.
     public let id: UInt16
-    /// Of a user attribute or a named secret; otherwise empty.
+    /// The name of a user attribute or a named secret; otherwise empty.
     public let name: String
 
     private init(_ id: UInt16, _ name: String = "") { (self.id, self.name) = (id, name) }
@@ -15,7 +15,7 @@ public struct FieldID: Sendable {
     /// The protection class, and the access control if the item has one.
     public static var protection: FieldID { FieldID(0xF000) }
     public static var created: FieldID { FieldID(0xF001) }
-    /// All attributes of the primary key: merged one by one, server and port of two edits would mix.
+    /// All attributes of the primary key together: merged separately, two edits could mix server and port.
     public static var primaryKey: FieldID { FieldID(0xF010) }
     /// The main part of the value.
     public static var secret: FieldID { FieldID(0xF011) }
@@ -29,14 +29,14 @@ public struct FieldID: Sendable {
 
     public static func userAttribute(_ name: String) -> FieldID { FieldID(AttributeTag.user.rawValue, name) }
 
-    /// Whether its value may lie apart from the entry.
+    /// Whether its value may be stored apart from the entry.
     public var canBeBlob: Bool { FieldContent.canBeBlob(self) }
 
     public var isSecret: Bool { id == FieldID.secret.id || id == FieldID.namedSecret("").id }
 
     public var isUserAttribute: Bool { id == AttributeTag.user.rawValue }
 
-    /// The attribute that the field is; nil for the fields that are none, and for the user's.
+    /// The attribute that the field is; `nil` for fields that are not attributes, and for user attributes.
     public var attribute: AttributeTag? {
         id >= FieldID.protection.id || isUserAttribute ? nil : AttributeTag(rawValue: id)
     }
@@ -58,11 +58,11 @@ extension FieldID: Hashable, Comparable {
 }
 
 extension FieldID {
-    /// `id u16, u8 nameLength, name` on the wire, in bytes.
+    /// The encoded length of `id u16, u8 nameLength, name`, in bytes.
     @inlinable var encodedLength: Int { 3 + name.utf8.count }
 
-    /// - Throws: `.unsupported(.attributeTag)` for a critical one that this version does not know, and
-    ///   `.invalid(.fieldID)` for one that is never published or has another name than it can have.
+    /// - Throws: `.unsupported(.attributeTag)` for an unknown critical tag, and `.invalid(.fieldID)` for a tag that is
+    ///   never published or has an invalid name.
     init(parsing reader: inout SpanReader, of bytes: Span<UInt8>) throws(FormatError) {
         let id = try reader.integer(UInt16.self, of: bytes, .fieldID)
         self.init(id, try reader.name(of: bytes, .fieldID))
@@ -95,7 +95,7 @@ extension FieldID {
         output += name.utf8
     }
 
-    /// What another field says, or each device has for itself.
+    /// Tags that other fields express, or that are local to each device.
     private static let unpublished: [AttributeTag] = [
         .fields, .clock, .shadow, .conflict, .held, .deleted, Attribute.tombstone.tag, Attribute.accessControl.tag,
     ]

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What one write gave a field.
+/// The value that a write gave to a field.
 ///
-/// - Parameter Secret: a secret's bytes, or where they lie in a body.
+/// - Parameter Secret: a secret's bytes, or their range in a body.
 public enum FieldValue<Secret> {
-    /// The field was taken away.
+    /// The field was removed.
     case none
-    /// Of a field that is no secret: see ``FieldContent``.
+    /// The value of a field that is not a secret: see ``FieldContent``.
     case plain([UInt8])
     case secret(Secret)
     indirect case blob(BlobReference)
-    /// Every device knows that the item is deleted, and the value is gone.
+    /// Every device knows that the item is deleted, and the value was erased.
     case erased
 }
 
@@ -20,13 +20,13 @@ extension FieldValue: Sendable where Secret: Sendable {}
 extension FieldValue {
     public var isErased: Bool { if case .erased = self { true } else { false } }
 
-    /// Of a field that is no secret.
+    /// The bytes of a field that is not a secret.
     public var plainBytes: [UInt8]? { if case .plain(let bytes) = self { bytes } else { nil } }
 
-    /// Of ``FieldID/life``: whether the write made the item, or kept it alive.
+    /// For ``FieldID/life``: whether the write created the item or kept it alive.
     public var isLife: Bool { plainBytes?.first == 1 }
 
-    /// The longest value that an entry has, in bytes; longer ones are blobs.
+    /// The longest value stored in an entry, in bytes; longer ones are blobs.
     public static var inlineLimit: Int { 64 << 10 }
 
     @inlinable public func map<T, E: Error>(_ body: (Secret) throws(E) -> T) throws(E) -> FieldValue<T> {
@@ -39,7 +39,7 @@ extension FieldValue {
         }
     }
 
-    /// A value of a field that is no secret.
+    /// A value of a field that is not a secret.
     ///
     /// - Throws: for bytes that no writer publishes.
     public init(checking bytes: Span<UInt8>, of field: FieldID) throws(FormatError) {
@@ -48,7 +48,7 @@ extension FieldValue {
         self = .plain(bytes.array(bytes.indices))
     }
 
-    /// The form's number on the wire.
+    /// The form's number in the encoding.
     var form: UInt8 {
         switch self {
         case .none: 0
@@ -58,7 +58,7 @@ extension FieldValue {
         }
     }
 
-    /// In bytes, without the head.
+    /// The length in bytes, without the head.
     @inlinable public func payloadLength(_ length: (Secret) -> Int) -> Int {
         switch self {
         case .none, .erased: 0
@@ -70,7 +70,7 @@ extension FieldValue {
 }
 
 extension FieldValue where Secret == Range<Int> {
-    /// - Parameter range: where the value's bytes lie in the body.
+    /// - Parameter range: of the value's bytes in the body.
     init(parsing form: UInt8, _ range: Range<Int>, of body: Span<UInt8>, in field: FieldID) throws(FormatError) {
         let bytes = body.extracting(range)
         switch form {

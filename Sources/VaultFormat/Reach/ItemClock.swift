@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What a vault file keeps of a replicated item besides the item: the writes that its values come from, and what was
+/// The replication data of an item in the vault file: the writes from which its values come, and the writes that were
 /// seen. The payload of ``AttributeTag/clock``.
 ///
 /// `own u64, told u64, erased u64, base number u16, base stamp u64, u16 n, { number u16, stamp u64 }*, u16 n`, then n
-/// fields: `id u16, u8 nameLength, name, u8 count, { number u16, stamp u64, mark u8 }*`. Numbers and fields rise; of a
-/// field, the lowest write comes first.
+/// fields: `id u16, u8 nameLength, name, u8 count, { number u16, stamp u64, mark u8 }*`. Numbers and fields ascend;
+/// within a field, the lowest write comes first.
 public struct ItemClock: Hashable, Sendable {
     /// The greatest stamp that this device has given the item.
     public var own: UInt64
-    /// The greatest stamp of an entry that told of the item.
+    /// The greatest stamp of an entry that mentioned the item.
     public var told: UInt64
-    /// The greatest stamp of a head when the deleted item's values went; 0: they are there.
+    /// The greatest stamp of a head when the deleted item's values were erased; 0 if they are present.
     public var erased: UInt64
     /// The write that most fields come from.
     public var base: LocalDot
     public var context: LocalContext
-    /// The fields that have not exactly one value, here, by ``base``; each with one value or more.
+    /// The fields that do not have exactly one value, here, by ``base``; each with one or more marks.
     public var fields: SortedMap<FieldID, [ClockMark]>
 
     public init(
@@ -27,7 +27,7 @@ public struct ItemClock: Hashable, Sendable {
         (self.base, self.context, self.fields) = (base, context, fields)
     }
 
-    /// - Throws: for anything but what ``encoded()`` makes.
+    /// - Throws: for anything that ``encoded()`` does not produce.
     public init(parsing bytes: Span<UInt8>) throws(FormatError) {
         var context = LocalContext()
         var fields: SortedMap<FieldID, [ClockMark]> = [:]
@@ -65,7 +65,7 @@ public struct ItemClock: Hashable, Sendable {
         return writer.bytes
     }
 
-    /// ``own`` of a clock that was checked, at a glance.
+    /// ``own`` of a checked clock, without parsing the rest.
     public static func own(of bytes: Span<UInt8>) -> UInt64 { bytes.count >= 8 ? bytes.integer(at: 0) : 0 }
 
     /// - Throws: as ``init(parsing:)``.
@@ -78,7 +78,7 @@ public struct ItemClock: Hashable, Sendable {
         case mark(ClockMark, FieldID)
     }
 
-    /// Reads and checks a clock without memory of its own: every record of a replicated vault has one.
+    /// Reads and checks a clock without allocating: every record of a replicated vault has one.
     private static func visit(_ bytes: Span<UInt8>, _ body: (Part) -> Void) throws(FormatError) -> Head {
         var reader = SpanReader(bytes)
         let own = try reader.integer(UInt64.self, of: bytes, .replication)

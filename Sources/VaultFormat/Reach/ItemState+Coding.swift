@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// `length u32 (of the whole state), itemID 16, class u8, zero u8, contexts u16, fields u16, { log u16, stamp u64 }*`,
-/// then the fields in order: `id u16, u8 nameLength, name, values u8, { log u16, stamp u64, form u8, length u32,
-/// bytes }*`, the lowest value first. Logs are places in the entry's table.
+/// then the fields in order: `id u16, u8 nameLength, name, values u8, { log u16, stamp u64, form u8, length u32, bytes
+/// }*`, the lowest value first. Logs are indexes in the entry's table.
 extension ItemState {
     @usableFromInline static var headLength: Int { 26 }
     @usableFromInline static var contextLength: Int { 10 }
     @usableFromInline static var valueHeadLength: Int { 15 }
 
-    /// In bytes, without what the table needs for the logs of the context: 16 each, once in an entry.
+    /// The encoded length in bytes, without the table's entries for the logs of the context: 16 each, once per entry.
     ///
     /// - Parameter length: of a secret, in bytes.
     @inlinable public func encodedLength(_ length: (Secret) -> Int) -> Int {
@@ -66,9 +66,9 @@ extension ItemState {
 }
 
 extension ItemState where Secret == Range<Int> {
-    /// Reads a state whose secrets stay where they lie in the body.
+    /// Reads a state without copying its secrets from the body.
     ///
-    /// - Throws: for anything but what a writer makes.
+    /// - Throws: for anything that no writer produces.
     init(parsing reader: inout SpanReader, of body: Span<UInt8>, _ logs: inout LogTable) throws(FormatError) {
         let length = Int(try reader.integer(UInt32.self, of: body, .items))
         var own = SpanReader(try reader.take(length - 4, .items))

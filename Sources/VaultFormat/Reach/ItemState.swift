@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// All that a device knows of an item: the live values of every field, and what it has seen.
+/// The state of an item as known to a device: the live values of every field, and the writes that were seen.
 ///
-/// - Parameter Secret: a secret's bytes, or where they lie in a body.
+/// - Parameter Secret: a secret's bytes, or their range in a body.
 public struct ItemState<Secret> {
-    /// The greatest number of values that a field can have at once.
+    /// The maximum number of simultaneous values of a field.
     public static var valueLimit: Int { 255 }
 
     /// A version-4 UUID.
     public var id: ItemID
     public var itemClass: ItemClass
-    /// The greatest stamp seen of each log; it covers the dots of all values.
+    /// The greatest stamp seen of each log; covers the dots of all values.
     public var context: SortedMap<LogID, UInt64>
-    /// By field, one value or more, each with the name of its write.
+    /// At least one value per field, each with the name of its write.
     public var fields: SortedMap<FieldID, SortedMap<Dot, FieldValue<Secret>>>
 
     @inlinable public init(
@@ -22,10 +22,10 @@ public struct ItemState<Secret> {
         (self.id, self.itemClass, self.context, self.fields) = (id, itemClass, context, fields)
     }
 
-    /// Whether the context covers a write: it was seen, and what has no value any more was replaced.
+    /// Whether the context covers a write: it was seen, and if its value is gone, that was replaced.
     @inlinable public func hasSeen(_ dot: Dot) -> Bool { dot.stamp <= context[dot.log] ?? 0 }
 
-    /// Whether it has the fields without which there is no item.
+    /// Whether the state has the fields that every item requires.
     public var hasRequiredFields: Bool { FieldContent.required.allSatisfy { fields[$0] != nil } }
 
     /// The same state with other secrets.

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What an owner answers a device that it has enrolled: the second message of the mailbox, without the signature.
+/// An owner's answer to a device that it has enrolled: the second message of the mailbox, without the signature.
 ///
-/// `version u16 = 1, kind u8 = 3, u8 2, realmID 16, roster's seq u64, hash 32, epoch u32, epoch key 32, u16 n,
-/// { logID 16, seq u64, hash 32 }*`
+/// `version u16 = 1, kind u8 = 3, u8 2, realmID 16, roster's seq u64, hash 32, epoch u32, epoch key 32, u16 n, { logID
+/// 16, seq u64, hash 32 }*`
 ///
-/// - Parameter Secret: the 32 bytes of the key, or where they lie in the body.
+/// - Parameter Secret: the 32 bytes of the key, or their range in the body.
 public struct JoinGrant<Secret> {
     static var message: UInt8 { 2 }
     static var headLength: Int { 98 }
@@ -15,7 +15,8 @@ public struct JoinGrant<Secret> {
     public var rosterHash: Bytes32
     public var epoch: UInt32
     public var key: Secret
-    /// Of all logs, each of another one; written in the order of the logs. A remote that shows less withholds.
+    /// The heads of all logs, one each, written in the order of the logs. A remote that shows less is withholding
+    /// records.
     public var heads: [LogHead]
 
     public init(
@@ -32,12 +33,12 @@ public struct JoinGrant<Secret> {
             key: try body(key), heads: heads)
     }
 
-    /// In bytes, without the signature.
+    /// The encoded length in bytes, without the signature.
     public var encodedLength: Int { JoinGrant.headLength + heads.count * LogHead.encodedLength }
 
-    /// The body in pieces; the secret in it has 32 bytes.
+    /// The body in pieces; its secret has 32 bytes.
     ///
-    /// - Throws: for a grant that no parser accepts, `.outOfBounds` if it is for its size.
+    /// - Throws: for a grant that no parser accepts; `.outOfBounds` if it is too large.
     public func pieces() throws(FormatError) -> [BodyPiece<Secret>] {
         guard rosterSequence >= 1 else { throw .invalid(.sequence) }
         var writer = BodyWriter<Secret>()
@@ -57,10 +58,10 @@ extension JoinGrant: Equatable where Secret: Equatable {}
 extension JoinGrant: Sendable where Secret: Sendable {}
 
 extension JoinGrant where Secret == Range<Int> {
-    /// Reads a grant whose key stays where it lies.
+    /// Reads a grant without copying its key.
     ///
     /// - Parameter body: without the signature.
-    /// - Throws: for anything but what a writer makes.
+    /// - Throws: for anything that no writer produces.
     public init(parsing body: Span<UInt8>) throws(FormatError) {
         var reader = SpanReader(body)
         try BodyHead.parse(.mailbox, JoinGrant.message, &reader, of: body)

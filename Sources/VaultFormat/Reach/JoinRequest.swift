@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What a device says that wants to belong to the realm: the first message of its mailbox, without the signature.
+/// A device's request to join the realm: the first message of its mailbox, without the signature.
 ///
 /// `version u16 = 1, kind u8 = 3, u8 1, signing key 32, box key 32, u8 nameLength, name`
 public struct JoinRequest: Hashable, Sendable {
@@ -10,14 +10,14 @@ public struct JoinRequest: Hashable, Sendable {
     public var signingKey: Bytes32
     /// X25519.
     public var boxKey: Bytes32
-    /// What a roster's device can be called.
+    /// A valid name for a device of the roster.
     public var name: String
 
     public init(signingKey: Bytes32, boxKey: Bytes32, name: String) {
         (self.signingKey, self.boxKey, self.name) = (signingKey, boxKey, name)
     }
 
-    /// - Throws: for anything but what ``encoded()`` makes.
+    /// - Throws: for anything that ``encoded()`` does not produce.
     public init(parsing body: Span<UInt8>) throws(FormatError) {
         var reader = SpanReader(body)
         try BodyHead.parse(.mailbox, JoinRequest.message, &reader, of: body)
@@ -28,7 +28,7 @@ public struct JoinRequest: Hashable, Sendable {
         try reader.expectEnd(.body)
     }
 
-    /// - Throws: `.invalid(.device)` for a name that no device can have.
+    /// - Throws: `.invalid(.device)` for an invalid name.
     public func encoded() throws(FormatError) -> [UInt8] {
         guard RosterDevice.isName(name) else { throw .invalid(.device) }
         var output: [UInt8] = []

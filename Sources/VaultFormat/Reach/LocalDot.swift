@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A write's name in the vault file, which gives the logs numbers of its own. In order by the stamp, then the number.
+/// A write's name in the vault file, which numbers the logs locally. Ordered by the stamp, then the number.
 public struct LocalDot: Hashable, Comparable, Sendable {
     public var number: UInt16
     public var stamp: UInt64
@@ -22,12 +22,12 @@ public struct LocalDot: Hashable, Comparable, Sendable {
 
 /// The greatest stamp seen of each log, by the log's local number.
 public struct LocalContext: Hashable, Sendable {
-    /// In the order of the numbers, each once, with a stamp of 1 or more.
+    /// In the order of the numbers, each once, with a stamp of at least 1.
     public private(set) var entries: [LocalDot] = []
 
     public init() {}
 
-    /// 0: nothing of that log was seen.
+    /// The stamp of a log; 0 if nothing of it was seen.
     public subscript(number: UInt16) -> UInt64 {
         get {
             let index = place(of: number)
@@ -54,6 +54,6 @@ public struct LocalContext: Hashable, Sendable {
         return low
     }
 
-    /// Adds an entry that is known to be behind all others.
+    /// Adds an entry known to follow all others.
     mutating func append(_ entry: LocalDot) { entries.append(entry) }
 }

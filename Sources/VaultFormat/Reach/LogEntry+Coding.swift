@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension LogEntry {
-    /// What comes before the tips, in bytes.
+    /// The length of the part before the tips, in bytes.
     static var headLength: Int { 188 }
 
-    /// In bytes, without the signature.
+    /// The encoded length in bytes, without the signature.
     ///
     /// - Parameter length: of a secret, in bytes.
     public func encodedLength(_ length: (Secret) -> Int) -> Int {
@@ -17,7 +17,7 @@ extension LogEntry {
     /// The body in pieces.
     ///
     /// - Parameter length: of a secret, in bytes.
-    /// - Throws: for an entry that no parser accepts, `.outOfBounds` if it is for its size.
+    /// - Throws: for an entry that no parser accepts; `.outOfBounds` if it is too large.
     public func pieces(_ length: (Secret) -> Int) throws(FormatError) -> [BodyPiece<Secret>] {
         try BodyHead.check(sequence, previous)
         guard Dot.stamps.contains(hlc) else { throw .invalid(.body) }
@@ -51,12 +51,12 @@ extension LogEntry {
 }
 
 extension LogEntry where Secret == Range<Int> {
-    /// Reads an entry whose secrets stay where they lie.
+    /// Reads an entry without copying its secrets.
     ///
     /// - Parameters:
     ///   - body: without the signature.
-    ///   - withItems: whether the items are read, and checked, as well.
-    /// - Throws: for anything but what a writer makes.
+    ///   - withItems: whether the items are also read and checked.
+    /// - Throws: for anything that no writer produces.
     public init(parsing body: Span<UInt8>, withItems: Bool = true) throws(FormatError) {
         var reader = SpanReader(body)
         try BodyHead.parse(.log, 0, &reader, of: body)

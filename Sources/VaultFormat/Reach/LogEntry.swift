@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What a record of a log says, without its signature.
+/// The content of a log's record, without its signature.
 ///
-/// - Parameter Secret: a secret's bytes, or where they lie in the body.
+/// - Parameter Secret: a secret's bytes, or their range in the body.
 public struct LogEntry<Secret> {
     public var epoch: UInt32
     public var realmID: RealmID
@@ -10,24 +10,24 @@ public struct LogEntry<Secret> {
     public var deviceID: DeviceID
     /// From 1.
     public var sequence: UInt64
-    /// The hash of the entry before; of none, zeros.
+    /// The hash of the previous entry; zeros for the first.
     public var previous: Bytes32
-    /// The entry's stamp, greater than the one before.
+    /// The entry's stamp, greater than that of the previous entry.
     public var hlc: UInt64
     /// The stamp up to which the author has applied all other open logs.
     public var ack: UInt64
-    /// The hash of the logs and devices that the author counts.
+    /// The hash of the logs and devices that the author recognizes.
     public var logset: UInt64
     public var rosterSequence: UInt64
     public var rosterHash: Bytes32
-    /// The sum of the heads that the author has applied, and the sum of its items; both 0: it states none.
+    /// The sum of the heads that the author has applied, and the sum of its items; both 0 if not stated.
     public var at: UInt64
     public var sum: UInt64
-    /// At most 32, each of another log, in the author's order.
+    /// At most 32, of different logs, in the author's order.
     public var tips: [LogTip]
-    /// Each of another log; written in the order of the logs.
+    /// Of different logs; written in the order of the logs.
     public var trims: [LogTrim]
-    /// The last entries of logs that the author left behind, each of another log; written in the order of the logs.
+    /// The last entries of logs that the author abandoned, of different logs; written in the order of the logs.
     public var closes: [LogHead]
     public var items: [ItemState<Secret>]
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A place in a log: an entry's number and the hash of its record.
+/// A position in a log: an entry's number and the hash of its record.
 public struct LogHead: Hashable, Sendable {
     public static let encodedLength = 56
 
     public var log: LogID
-    /// As a record's.
+    /// From 1, as a record's number.
     public var sequence: UInt64
     public var hash: Bytes32
 
@@ -19,14 +19,14 @@ public struct LogHead: Hashable, Sendable {
         output.append(hash.bytes)
     }
 
-    /// Whether it can be the last entry of a log that counts; number 0 and a hash of zeros: no entry does.
+    /// Whether this can be the last valid entry of a log; number 0 with a hash of zeros means that no entry is valid.
     private func isEnd(orNone: Bool) -> Bool {
         RecordAddress.sequences.contains(sequence) || orNone && sequence == 0 && hash == .zero
     }
 
-    /// Reads places of different logs, in the order of these.
+    /// Reads positions of different logs, in the order of the logs.
     ///
-    /// - Parameter orNone: whether no entry of a log may count.
+    /// - Parameter orNone: whether a log may have no valid entry.
     static func parse(
         _ count: Int, _ reader: inout SpanReader, of body: Span<UInt8>, _ field: FormatField, orNone: Bool = false
     ) throws(FormatError) -> [LogHead] {
@@ -44,7 +44,7 @@ public struct LogHead: Hashable, Sendable {
         return heads
     }
 
-    /// Puts places of different logs in the order of these.
+    /// Sorts positions of different logs by log.
     static func sorted(
         _ heads: [LogHead], _ field: FormatField, orNone: Bool = false
     ) throws(FormatError) -> [LogHead] {

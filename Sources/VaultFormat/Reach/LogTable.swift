@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The logs that the clocks of an entry's items name by their place in it.
+/// The table of logs that the clocks of an entry's items refer to by index.
 public struct LogTable: Sendable {
     static let entryLength = 16
 
-    /// In rising order, each once.
+    /// In ascending order, each once.
     public let logs: [LogID]
     private var isUsed: [Bool]
 
-    /// The table of the logs that items name, which the contexts do all of them.
+    /// Makes the table of the logs that items name, all of which are in the contexts.
     init<Secret>(of items: [ItemState<Secret>]) {
         var logs: Set<LogID> = []
         for item in items { logs.formUnion(item.context.keys) }
@@ -29,19 +29,19 @@ public struct LogTable: Sendable {
         isUsed = Array(repeating: false, count: count)
     }
 
-    /// The log of an index on the wire.
+    /// The log of an encoded index.
     mutating func log(at index: UInt16) throws(FormatError) -> LogID {
         guard Int(index) < logs.count else { throw .invalid(.dot) }
         isUsed[Int(index)] = true
         return logs[Int(index)]
     }
 
-    /// A writer lists no log in vain.
+    /// Checks that every listed log is used.
     func expectAllUsed() throws(FormatError) {
         guard isUsed.allSatisfy(\.self) else { throw .invalid(.logs) }
     }
 
-    /// - Throws: `.outOfBounds(.logs)` for more than an entry can name.
+    /// - Throws: `.outOfBounds(.logs)` for more logs than an entry can name.
     func indexes() throws(FormatError) -> [LogID: UInt16] {
         guard logs.count <= Int(UInt16.max) else { throw .outOfBounds(.logs) }
         return Dictionary(zip(logs, 0..<UInt16(logs.count))) { first, _ in first }

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A head that an entry's author had applied, which no other head cites and its log had not cited.
+/// A head that an entry's author had applied, cited by no other head and not yet by its log.
 public struct LogTip: Hashable, Sendable {
-    /// How many an entry can have.
+    /// The maximum number per entry.
     public static let limit = 32
     static let encodedLength = 72
 
     public var log: LogID
     public var device: DeviceID
-    /// As a record's.
+    /// From 1, as a record's number.
     public var sequence: UInt64
     public var hash: Bytes32
 

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Where a log begins whose first records are gone.
+/// The start of a log whose first records were removed.
 public struct LogTrim: Hashable, Sendable {
     static let encodedLength = 56
 
     public var log: LogID
-    /// The number of the first record that is left, 1 or more.
+    /// The number of the first remaining record, 1 or more.
     public var base: UInt64
-    /// Of the record before it; of none, zeros.
+    /// The hash of the previous record; zeros if there is none.
     public var hash: Bytes32
 
     public init(log: LogID, base: UInt64, hash: Bytes32) { (self.log, self.base, self.hash) = (log, base, hash) }
@@ -24,7 +24,7 @@ public struct LogTrim: Hashable, Sendable {
         output.append(hash.bytes)
     }
 
-    /// Different logs, in the order of these.
+    /// Checks that the logs differ and are in order.
     static func check(_ trims: [LogTrim]) throws(FormatError) {
         guard zip(trims, trims.dropFirst()).allSatisfy({ $0.log < $1.log }),
             trims.allSatisfy({ RecordAddress.sequences.contains($0.base) && ($0.base > 1 || $0.hash == .zero) })

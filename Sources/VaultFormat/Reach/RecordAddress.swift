@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What a record of a remote is about.
+/// The kinds of records at a remote.
 public enum RecordKind: UInt8, CaseIterable, Sendable {
-    /// Who belongs to the realm: one chain.
+    /// The members of the realm: a single chain.
     case roster = 0
-    /// What one device wrote.
+    /// The writes of one device.
     case log
     /// A part of a large value.
     case blob
@@ -15,7 +15,7 @@ public enum RecordKind: UInt8, CaseIterable, Sendable {
     public var limit: Int { self == .roster ? 1 << 20 : 256 << 10 }
 }
 
-/// Records in a row, numbered from 1.
+/// A sequence of records, numbered from 1.
 public struct RecordStream: Hashable, Comparable, Sendable {
     public let kind: RecordKind
     public let name: Bytes16
@@ -27,13 +27,13 @@ public struct RecordStream: Hashable, Comparable, Sendable {
     }
 }
 
-/// Where a record lies at every remote of its realm.
+/// The address of a record at every remote of its realm.
 public struct RecordAddress: Hashable, Comparable, Sendable {
-    /// The numbers that records have: PostgreSQL's bigint holds no more, and there is always one behind the last.
+    /// The valid record numbers, which fit PostgreSQL's bigint, such that there is always a next one.
     public static let sequences: ClosedRange<UInt64> = 1...UInt64(Int64.max)
 
     public let stream: RecordStream
-    /// One of ``sequences``.
+    /// A number in ``sequences``.
     public let sequence: UInt64
 
     public init(_ stream: RecordStream, _ sequence: UInt64) { (self.stream, self.sequence) = (stream, sequence) }

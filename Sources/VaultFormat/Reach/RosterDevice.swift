@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What a device may do.
+/// The rights of a device.
 public enum DeviceRole: UInt8, CaseIterable, Sendable {
-    /// Write, and change the roster.
+    /// May write, and change the roster.
     case owner = 1
     case writer
-    /// Read alone: its entries are refused.
+    /// May only read: its entries are refused.
     case reader
-    /// Admit the machine at which the recovery code is typed.
+    /// May admit the machine on which the recovery code is typed.
     case recovery
 }
 
-/// A device as the roster has it.
+/// A device in the roster.
 public struct RosterDevice: Hashable, Sendable {
     public var id: DeviceID
     /// Ed25519.
@@ -26,7 +26,7 @@ public struct RosterDevice: Hashable, Sendable {
         (self.id, self.signingKey, self.boxKey, self.role, self.name) = (id, signingKey, boxKey, role, name)
     }
 
-    /// Whether a device can be called so.
+    /// Whether the name is valid for a device.
     public static func isName(_ name: String) -> Bool { ValueFields.isName(name) }
 
     init(parsing reader: inout SpanReader, of body: Span<UInt8>) throws(FormatError) {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What a record of the roster says, without its signature.
+/// The content of a roster record, without its signature.
 ///
 /// `version u16 = 1, kind u8 = 0, u8 0, epoch u32, realmID 16, seq u64, prev 32, signer 16, hlc u64, u16 n`, then n
 /// operations.
 ///
-/// - Parameter Secret: the 32 bytes of a key, or where they lie in the body.
+/// - Parameter Secret: the 32 bytes of a key, or their range in the body.
 public struct RosterEntry<Secret> {
     static var headLength: Int { 90 }
 
@@ -13,12 +13,12 @@ public struct RosterEntry<Secret> {
     public var realmID: RealmID
     /// From 1.
     public var sequence: UInt64
-    /// The hash of the record before; of none, zeros.
+    /// The hash of the previous record; zeros for the first.
     public var previous: Bytes32
     public var signer: DeviceID
     public var hlc: UInt64
-    /// One or more, in the order of ``RosterOperation``'s cases, of which only ``RosterOperation/enrol(_:)`` and
-    /// ``RosterOperation/remove(_:cuts:)`` can come more than once.
+    /// At least one, in the order of ``RosterOperation``'s cases, of which only ``RosterOperation/enrol(_:)`` and
+    /// ``RosterOperation/remove(_:cuts:)`` can occur more than once.
     public var operations: [RosterOperation<Secret>]
 
     public init(
@@ -38,12 +38,12 @@ public struct RosterEntry<Secret> {
             operations: mapped)
     }
 
-    /// In bytes, without the signature.
+    /// The encoded length in bytes, without the signature.
     public var encodedLength: Int { operations.reduce(RosterEntry.headLength) { $0 + $1.encodedLength } }
 
     /// The body in pieces; every secret in it has 32 bytes.
     ///
-    /// - Throws: for an entry that no parser accepts, `.outOfBounds` if it is for its size.
+    /// - Throws: for an entry that no parser accepts; `.outOfBounds` if it is too large.
     public func pieces() throws(FormatError) -> [BodyPiece<Secret>] {
         try BodyHead.check(sequence, previous)
         try RosterOperation.check(operations, sequence)
@@ -65,10 +65,10 @@ extension RosterEntry: Equatable where Secret: Equatable {}
 extension RosterEntry: Sendable where Secret: Sendable {}
 
 extension RosterEntry where Secret == Range<Int> {
-    /// Reads an entry whose secrets stay where they lie.
+    /// Reads an entry without copying its secrets.
     ///
     /// - Parameter body: without the signature.
-    /// - Throws: for anything but what a writer makes.
+    /// - Throws: for anything that no writer produces.
     public init(parsing body: Span<UInt8>) throws(FormatError) {
         var reader = SpanReader(body)
         try BodyHead.parse(.roster, 0, &reader, of: body)

@@ -1,19 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// One change of the roster: `type u8, length u32, bytes`.
+/// A change of the roster: `type u8, length u32, bytes`.
 ///
-/// - Parameter Secret: the 32 bytes of a key, or where they lie in the body.
+/// - Parameter Secret: the 32 bytes of a key, or their range in the body.
 public enum RosterOperation<Secret> {
-    /// The realm begins: `founder 16, recovery device 16, recoveryMAC 32`.
+    /// Founds the realm: `founder 16, recovery device 16, recoveryMAC 32`.
     case genesis(founder: DeviceID, recovery: DeviceID, recoveryMAC: Bytes32)
     /// `deviceID 16, signing key 32, box key 32, role u8, u8 nameLength, name`
     case enrol(RosterDevice)
-    /// `deviceID 16, u16 n, { logID 16, sequence u64, hash 32 }*`: the last entries that count of its logs, each of
-    /// another log; written in the order of the logs.
+    /// `deviceID 16, u16 n, { logID 16, sequence u64, hash 32 }*`: the last valid entries of its logs, of different
+    /// logs; written in the order of the logs.
     case remove(DeviceID, cuts: [LogHead])
-    /// A new epoch key, which the seals have; here is the one before, and the hash of the new one: `32, 32`.
+    /// Introduces an epoch key, which the seals contain; the operation has the previous key and the new one's hash:
+    /// `32, 32`.
     case epoch(previousKey: Secret, keyHash: Bytes32)
-    /// Another recovery code than the one of the genesis, which counts from now on: `deviceID 16, recoveryMAC 32`.
+    /// Replaces the recovery code of the genesis: `deviceID 16, recoveryMAC 32`.
     case recovery(DeviceID, recoveryMAC: Bytes32)
 }
 
@@ -24,7 +25,7 @@ extension RosterOperation {
     static var headLength: Int { 5 }
     static var keyLength: Int { 32 }
 
-    /// Its number on the wire, in whose order operations come.
+    /// The encoded number, by which operations are ordered.
     var type: UInt8 {
         switch self {
         case .genesis: 1
@@ -46,7 +47,7 @@ extension RosterOperation {
         }
     }
 
-    /// In bytes, with the head.
+    /// The encoded length in bytes, with the head.
     var encodedLength: Int {
         let content =
             switch self {
@@ -80,7 +81,7 @@ extension RosterOperation {
         }
     }
 
-    /// Checks the order: types rise, and only devices come several at a time.
+    /// Checks the order: types ascend, and only enrolments and removals may repeat.
     static func check(_ operations: [RosterOperation], _ sequence: UInt64) throws(FormatError) {
         let isRising = zip(operations, operations.dropFirst()).allSatisfy { first, second in
             first.type < second.type || first.type == second.type && (2...3).contains(first.type)

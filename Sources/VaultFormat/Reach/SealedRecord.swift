@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A record as remotes have it: a plain part, a nonce and a box.
+/// A record as stored at remotes: a plain part, a nonce and a box.
 ///
 /// `"VLR1", epoch u32; of the roster: u16 n, n * 80 bytes of seals, u16 m, m * 112 bytes of farewells; nonce 24, box`
 public struct SealedRecord: Equatable, Sendable {
-    /// One epoch key in a `crypto_box_seal`, in bytes.
+    /// An epoch key in a `crypto_box_seal`, in bytes.
     public static let sealLength = 80
     /// An Ed25519 signature in a `crypto_box_seal`, in bytes.
     public static let farewellLength = 112
-    /// The least length of what is sealed, padded: see ``Padding``.
+    /// The minimum length of the padded plaintext: see ``Padding``.
     public static let contentMinimum = 512
 
     private static let magic = Array("VLR1".utf8)
@@ -17,14 +17,14 @@ public struct SealedRecord: Equatable, Sendable {
     /// The whole record.
     public let bytes: [UInt8]
     public let epoch: UInt32
-    /// Where the seals lie, in the order of the roster.
+    /// The range of the seals, in the order of the roster.
     public let seals: Range<Int>
-    /// Where the farewells to removed devices lie.
+    /// The range of the farewells to removed devices.
     public let farewells: Range<Int>
     public let nonce: Range<Int>
     public let box: Range<Int>
 
-    /// - Throws: for a record of another form, or longer than its kind may be.
+    /// - Throws: for a record of another form, or longer than its kind allows.
     public init(parsing bytes: [UInt8], _ kind: RecordKind) throws(FormatError) {
         guard bytes.count <= kind.limit else { throw .outOfBounds(.record) }
         let span = bytes.span
@@ -48,21 +48,21 @@ public struct SealedRecord: Equatable, Sendable {
         self.bytes = bytes
     }
 
-    /// Everything before the nonce: of a roster's record, what its signature covers as well.
+    /// The range before the nonce: in a roster record, its signature covers this as well.
     public var plainPart: Range<Int> { 0..<nonce.lowerBound }
 
     public var sealCount: Int { seals.count / SealedRecord.sealLength }
 
     public var farewellCount: Int { farewells.count / SealedRecord.farewellLength }
 
-    /// Where one seal lies; nil when there are fewer.
+    /// The range of a seal; `nil` if there are fewer.
     public func seal(at index: Int) -> Range<Int>? {
         guard (0..<sealCount).contains(index) else { return nil }
         let start = seals.lowerBound + index * SealedRecord.sealLength
         return start..<start + SealedRecord.sealLength
     }
 
-    /// Where one farewell lies; nil when there are fewer.
+    /// The range of a farewell; `nil` if there are fewer.
     public func farewell(at index: Int) -> Range<Int>? {
         guard (0..<farewellCount).contains(index) else { return nil }
         let start = farewells.lowerBound + index * SealedRecord.farewellLength
@@ -72,8 +72,8 @@ public struct SealedRecord: Equatable, Sendable {
     /// The start of a record, to which its writer appends the nonce and the box.
     ///
     /// - Parameters:
-    ///   - seals: 80 bytes each; none but for the roster.
-    ///   - farewells: 112 bytes each; none but for the roster.
+    ///   - seals: 80 bytes each; only for the roster.
+    ///   - farewells: 112 bytes each; only for the roster.
     public static func plainPart(
         _ kind: RecordKind, epoch: UInt32, seals: [[UInt8]] = [], farewells: [[UInt8]] = []
     ) throws(FormatError) -> [UInt8] {
@@ -91,9 +91,9 @@ public struct SealedRecord: Equatable, Sendable {
         return output
     }
 
-    /// How long a record becomes, in bytes.
+    /// The length of a record, in bytes.
     ///
-    /// - Parameter count: the length of what is sealed, before it is padded.
+    /// - Parameter count: the length of the plaintext, before padding.
     public static func length(
         sealing count: Int, _ kind: RecordKind, sealCount: Int = 0, farewellCount: Int = 0
     ) -> Int {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Sixteen bytes that name something: a realm, a device, a log, a blob. In order as the bytes are.
+/// A 16-byte identifier: of a realm, a device, a log, or a blob. Ordered bytewise.
 public struct Bytes16: Hashable, Comparable, Sendable {
     public static let length = 16
     public static let zero = Bytes16(high: 0, low: 0)
@@ -10,7 +10,7 @@ public struct Bytes16: Hashable, Comparable, Sendable {
 
     private init(high: UInt64, low: UInt64) { (self.high, self.low) = (high, low) }
 
-    /// The first sixteen bytes of the span, which must have as many.
+    /// Reads the first sixteen bytes of the span, which must have as many.
     public init(_ bytes: Span<UInt8>) {
         high = bytes.integer(at: 0, as: UInt64.self).byteSwapped
         low = bytes.integer(at: 8, as: UInt64.self).byteSwapped
@@ -32,7 +32,7 @@ public struct Bytes16: Hashable, Comparable, Sendable {
         return String(repeating: "0", count: 16 - digits.count) + digits
     }
 
-    /// - Returns: nil for anything but what ``text`` makes.
+    /// - Returns: `nil` for anything that ``text`` does not produce.
     public init?(text: String) {
         let (upper, lower) = (text.prefix(16), text.dropFirst(16))
         guard text.utf8.count == 32, let high = UInt64(upper, radix: 16), let low = UInt64(lower, radix: 16) else {
@@ -47,7 +47,7 @@ public struct Bytes16: Hashable, Comparable, Sendable {
 public typealias RealmID = Bytes16
 /// The first 16 bytes of the hash of a device's public keys.
 public typealias DeviceID = Bytes16
-/// The random name of a log, which one device writes.
+/// The random name of a log, which is written by one device.
 public typealias LogID = Bytes16
 
 /// A hash or a public key.
@@ -58,7 +58,7 @@ public struct Bytes32: Hashable, Sendable {
     private let first: Bytes16
     private let second: Bytes16
 
-    /// The first 32 bytes of the span, which must have as many.
+    /// Reads the first 32 bytes of the span, which must have as many.
     public init(_ bytes: Span<UInt8>) {
         first = Bytes16(bytes)
         second = Bytes16(bytes.extracting(16..<32))

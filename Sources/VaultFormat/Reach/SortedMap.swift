@@ -2,7 +2,7 @@
 
 /// A dictionary for few keys, in their order: an item has a dozen fields, and most fields have one value.
 ///
-/// Inlinable throughout: for types that the compiler does not see here it is many times slower.
+/// Inlinable throughout: without specialization for its types it is many times slower.
 public struct SortedMap<Key: Comparable, Value>: RandomAccessCollection, ExpressibleByDictionaryLiteral {
     public typealias Element = (key: Key, value: Value)
 
@@ -10,12 +10,12 @@ public struct SortedMap<Key: Comparable, Value>: RandomAccessCollection, Express
 
     @inlinable public init() {}
 
-    /// The last value of a key is the one that counts.
+    /// For repeated keys, the last value counts.
     @inlinable public init(dictionaryLiteral elements: (Key, Value)...) {
         for (key, value) in elements { self[key] = value }
     }
 
-    /// - Parameter elements: each key once.
+    /// - Parameter elements: unique keys and their values.
     @inlinable public init(uniqueKeysWithValues elements: some Sequence<(Key, Value)>) {
         for (key, value) in elements { self[key] = value }
     }
@@ -31,9 +31,9 @@ public struct SortedMap<Key: Comparable, Value>: RandomAccessCollection, Express
     @inlinable public var keys: [Key] { elements.map(\.key) }
     @inlinable public var values: [Value] { elements.map(\.value) }
 
-    /// Where the key is, or would be.
+    /// The index of the key, or where it would be inserted.
     @inlinable func place(of key: Key) -> (index: Int, isHere: Bool) {
-        // What is read and written in order is at the end.
+        // Keys that arrive in order go to the end.
         guard let last = elements.last, last.key >= key else { return (elements.count, false) }
         var (low, high) = (0, elements.count - 1)
         while low < high {
@@ -75,7 +75,7 @@ public struct SortedMap<Key: Comparable, Value>: RandomAccessCollection, Express
         return SortedMap<Key, T>(sorted: mapped)
     }
 
-    /// The same keys, but those of which the body makes nothing.
+    /// The keys for which the body returns a value.
     @inlinable public func compactMapValues<T>(_ body: (Key, Value) -> T?) -> SortedMap<Key, T> {
         var mapped: [(key: Key, value: T)] = []
         mapped.reserveCapacity(elements.count)

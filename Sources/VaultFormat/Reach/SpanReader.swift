@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A place in a span that is read front to back; never traps on short input.
+/// A position in a span that is read front to back; never traps on short input.
 ///
-/// The span comes along with each call, always the same: it cannot be kept.
+/// The same span is passed to each call, since it cannot be stored.
 public struct SpanReader: Sendable {
     public private(set) var offset: Int
     private let end: Int
@@ -13,7 +13,7 @@ public struct SpanReader: Sendable {
 
     public var remaining: Int { end - offset }
 
-    /// Steps over `count` bytes and returns where they lie.
+    /// Skips `count` bytes and returns their range.
     public mutating func take(_ count: Int, _ field: FormatField) throws(FormatError) -> Range<Int> {
         guard count >= 0, count <= remaining else { throw .truncated(field) }
         defer { offset += count }
@@ -36,7 +36,7 @@ public struct SpanReader: Sendable {
         Bytes32(bytes.extracting(try take(Bytes32.length, field)))
     }
 
-    /// Text behind its length in one byte.
+    /// Reads text preceded by its length in one byte.
     mutating func name(of bytes: Span<UInt8>, _ field: FormatField) throws(FormatError) -> String {
         let length = Int(try integer(UInt8.self, of: bytes, field))
         let place = try take(length, field)
@@ -45,7 +45,7 @@ public struct SpanReader: Sendable {
         return String(copying: text)
     }
 
-    /// Checks that `count` entries of at least `length` bytes each can lie ahead, before there is memory for them.
+    /// Checks that `count` entries of at least `length` bytes each can follow, before memory for them is allocated.
     func expect(_ count: Int, of length: Int, _ field: FormatField) throws(FormatError) {
         guard count <= remaining / length else { throw .truncated(field) }
     }
