@@ -2,16 +2,16 @@
 import CSodium
 
 extension SecretBytes {
-    /// Decodes base64 with padding (RFC 4648, section 4); blanks and line ends count for nothing.
+    /// Decodes base64 with padding (RFC 4648, section 4); spaces and line ends are ignored.
     ///
-    /// - Returns: nil for what is no base64.
+    /// - Returns: `nil` if the text is not base64.
     ///
     /// The corresponding C function is `sodium_base642bin`, which takes as long for any text of a length.
     package static func decoding(base64 text: Span<UInt8>) throws(CryptoError) -> SecretBytes? {
         guard Sodium.ready else { throw .unavailable }
         let output = try SecretBytes(zeroed: text.count / 4 * 3 + 3)
         var length = 0
-        // The output has room for all that the text can say.
+        // The output has room for everything that the text can encode.
         let result = unsafe output.withPointer { output in
             unsafe text.withPointer { text, count in
                 unsafe text.withMemoryRebound(to: CChar.self, capacity: count) { text in
@@ -27,15 +27,15 @@ extension SecretBytes {
 }
 
 extension [UInt8] {
-    /// What base64 with padding (RFC 4648, section 4) means; for what is no secret.
+    /// Decodes base64 with padding (RFC 4648, section 4); not for secrets.
     ///
-    /// - Returns: nil for what is no base64.
+    /// - Returns: `nil` if the text is not base64.
     ///
     /// The corresponding C function is `sodium_base642bin`.
     package init?(base64 text: Span<UInt8>) {
         var length = 0
         var isWhole = false
-        // The output has room for all that the text can say.
+        // The output has room for everything that the text can encode.
         unsafe self.init(unsafeUninitializedCapacity: text.count / 4 * 3 + 3) { output, count in
             let capacity = output.count
             guard let start = output.baseAddress else { return }
@@ -52,14 +52,14 @@ extension [UInt8] {
     }
 }
 
-/// Base64 with padding (RFC 4648, section 4) of what is no secret.
+/// Encodes bytes that are not secret as base64 with padding (RFC 4648, section 4).
 ///
 /// The corresponding C function is `sodium_bin2base64`.
 package func base64(_ bytes: Span<UInt8>) -> String {
     let length = (bytes.count + 2) / 3 * 4
     return unsafe String(unsafeUninitializedCapacity: length + 1) { output in
         let capacity = output.count
-        // The output has room for the text and the zero byte behind it.
+        // The output has room for the text and the terminating zero byte.
         return unsafe output.withMemoryRebound(to: CChar.self) { output in
             guard let start = output.baseAddress else { return 0 }
             return unsafe bytes.withPointer { bytes, count in

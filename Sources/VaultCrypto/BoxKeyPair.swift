@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 import CSodium
 
-/// An X25519 key to which senders without a name seal small secrets, as libsodium's `crypto_box_seal`; with another key
-/// it makes a ``PeerBox``.
+/// An X25519 key to which anonymous senders seal small secrets, as libsodium's `crypto_box_seal`; together with another
+/// key it makes a ``PeerBox``.
 public struct BoxKeyPair: ~Copyable, Sendable {
     public static let seedLength = 32
     public static let publicKeyLength = 32
-    /// What a sealed box is longer than its content: the sender's ephemeral key, and the tag.
+    /// The overhead of a sealed box: the sender's ephemeral key, and the tag.
     public static let sealOverhead = 48
 
     /// 32 bytes.
@@ -32,10 +32,10 @@ public struct BoxKeyPair: ~Copyable, Sendable {
         self.secretKey = secretKey
     }
 
-    /// Seals a secret to a public key; 48 bytes longer.
+    /// Seals a secret to a public key; the result is 48 bytes longer.
     ///
-    /// - Throws: `.authenticationFailed` for a public key of another length or of small order, to which every reader
-    ///   would have the key.
+    /// - Throws: `.authenticationFailed` for a public key of another length or of small order, for which every reader
+    ///   could derive the key.
     public static func seal(_ secret: borrowing SecretBytes, to publicKey: Span<UInt8>) throws(CryptoError) -> [UInt8] {
         precondition(Sodium.ready)
         guard publicKey.count == publicKeyLength else { throw .authenticationFailed }
@@ -54,7 +54,7 @@ public struct BoxKeyPair: ~Copyable, Sendable {
         return box
     }
 
-    /// Opens a box that was sealed to this key, straight into locked memory.
+    /// Opens a box that was sealed to this key, directly into locked memory.
     ///
     /// - Throws: `.authenticationFailed` for another key, an altered byte or a box shorter than its overhead.
     public func open(_ box: Span<UInt8>) throws(CryptoError) -> SecretBytes {

@@ -2,44 +2,44 @@
 import CCrypto
 import Glibc
 
-/// Judges chains of certificates (RFC 5280) by libcrypto. It asks no network: there is no revocation.
+/// Evaluates chains of certificates (RFC 5280) by libcrypto. Uses no network, and so checks no revocation.
 package struct CertificateTrust: Sendable {
-    /// What the judged certificate is for.
+    /// The purpose of the evaluated certificate.
     package enum Purpose: Int32, Sendable { case any, tlsClient, tlsServer }
 
-    /// What is wrong with one certificate of the chain.
+    /// A flaw of one certificate of the chain.
     package struct Finding: Hashable, Sendable {
         /// libcrypto's number, `X509_V_ERR_…`.
         package let code: Int32
-        /// Which one: 0 is the judged certificate, the next its issuer.
+        /// The certificate's position: 0 for the evaluated certificate, 1 for its issuer.
         package let depth: Int
     }
 
-    /// What came out of it. Without findings the certificate is trusted.
+    /// The result of an evaluation. Without findings the certificate is trusted.
     package struct Verdict: Sendable {
         package fileprivate(set) var findings: [Finding] = []
-        /// The certificates in DER, from the judged one on, as far as a chain could be made.
+        /// The certificates in DER, beginning with the evaluated one, as far as a chain could be built.
         package fileprivate(set) var chain: [[UInt8]] = []
     }
 
-    /// How many of each there may be.
+    /// The maximum numbers of certificates and anchors.
     package static let mostCertificates = 100
     package static let mostAnchors = 10_000
 
-    /// X.509 in DER: the judged one, then those that may lead to an anchor. Those that cannot be read,
-    /// or have more than 1 MiB, lead nowhere.
+    /// X.509 in DER: the evaluated one, then those that may lead to an anchor. Certificates that are unreadable or
+    /// exceed 1 MiB are ignored.
     package var certificates: [[UInt8]]
-    /// Each of them ends a chain, also one that is no root.
+    /// Each anchor ends a chain, even if it is not a root.
     package var anchors: [[UInt8]]
-    /// Whether the anchors of the system end a chain as well: libcrypto's default directory and default file, or those
-    /// of `$SSL_CERT_DIR` and `$SSL_CERT_FILE`.
+    /// Whether the system's anchors also end a chain: those of libcrypto's default directory and default file, or of
+    /// `$SSL_CERT_DIR` and `$SSL_CERT_FILE`.
     package var trustsSystem: Bool
-    /// Seconds since 1970 at which all of them must be valid.
+    /// The time at which all certificates must be valid, in seconds since 1970.
     package var time: Int64
     package var purpose = Purpose.any
-    /// Asks for RSA of 2,048 bits, curves of 224 and SHA-2; else for 1,024 bits, 160 and no SHA-1.
+    /// Requires RSA of 2,048 bits, curves of 224 and SHA-2; otherwise 1,024 bits, 160 and no SHA-1.
     package var isStrict = false
-    /// The name or address that a subject alternative name must have. Nil: it is not looked at.
+    /// The name or address that a subject alternative name must match; `nil` to skip the check.
     package var host: String?
 
     package init(certificates: [[UInt8]], anchors: [[UInt8]], trustsSystem: Bool, time: Int64) {
@@ -52,7 +52,7 @@ package struct CertificateTrust: Sendable {
     package func evaluate() throws(CertificateTrustError) -> Verdict {
         let collector = VerdictCollector()
         let count = certificates.count
-        // The pointers are lent for the length of the call, in which the visitor is called and nowhere else.
+        // The pointers are lent for the duration of the call, and the visitor is called only during it.
         let result = unsafe lending(certificates + anchors) { numbers in
             unsafe Array((host ?? "").utf8).span.withPointer { host, length in
                 var request = unsafe ccrypto_trust_request()
@@ -78,11 +78,11 @@ package struct CertificateTrust: Sendable {
         }
     }
 
-    /// Lends all of them for as long as the body runs.
+    /// Lends all of them while the body runs.
     private func lending(_ runs: [[UInt8]], _ body: (UnsafeBufferPointer<ccrypto_number>) -> Int) -> Int {
         unsafe Array(runs.joined()).span.withPointer { start, _ in
             var place = unsafe start
-            // One run lies behind the other.
+            // The byte strings are consecutive.
             let numbers = unsafe runs.map { run in
                 defer { unsafe place += run.count }
                 return unsafe ccrypto_number(bytes: place, count: run.count)
@@ -92,22 +92,22 @@ package struct CertificateTrust: Sendable {
     }
 }
 
-/// Why a chain could not be judged.
+/// The reason why a chain could not be evaluated.
 package enum CertificateTrustError: Error {
-    /// libcrypto cannot read the judged certificate, or it has more than 1 MiB.
+    /// libcrypto cannot read the evaluated certificate, or it exceeds 1 MiB.
     case unreadable
     /// There are too many certificates, or none.
     case tooMuch
     case outOfMemory
-    /// There is no libcrypto 3.
+    /// libcrypto 3 is missing.
     case unavailable
 }
 
-/// Takes what the visitor of C is called with.
+/// Collects the arguments of the C visitor's calls.
 private final class VerdictCollector {
     var verdict = CertificateTrust.Verdict()
 
-    /// It is called while the collector is alive: in the call that it is handed to.
+    /// Called only while the collector is alive: during the call to which the visitor is passed.
     var visitor: ccrypto_trust_visitor {
         unsafe ccrypto_trust_visitor(
             state: Unmanaged.passUnretained(self).toOpaque(),
@@ -119,7 +119,7 @@ private final class VerdictCollector {
             certificate: { state, certificate in
                 guard let state = unsafe state else { return }
                 let collector = unsafe Unmanaged<VerdictCollector>.fromOpaque(state).takeUnretainedValue()
-                // The bytes are there during the call.
+                // The bytes are valid during the call.
                 let bytes = unsafe UnsafeRawBufferPointer(start: certificate.bytes, count: certificate.count)
                 unsafe collector.verdict.chain.append(Array(bytes))
             })

@@ -3,7 +3,7 @@ import CCrypto
 import CSodium
 import Glibc
 
-// What other products' files are made with, by libcrypto and libargon2. Nothing of a vault depends on it.
+// The cryptography of other products' files, by libcrypto and libargon2. Vaults do not depend on it.
 
 /// Key derivations of other products.
 package enum ForeignDerivation {
@@ -14,7 +14,7 @@ package enum ForeignDerivation {
         _ password: borrowing SecretBytes, salt: Span<UInt8>, iterations: Int
     ) throws(CryptoError) -> SecretBytes {
         let output = try SecretBytes(zeroed: 32)
-        // The lengths are those of the runs of bytes.
+        // The lengths match the buffers.
         let result = unsafe password.withPointer { secret in
             unsafe salt.withPointer { salt, count in
                 unsafe output.withPointer {
@@ -35,7 +35,7 @@ package enum ForeignDerivation {
         _ password: borrowing SecretBytes, salt: Span<UInt8>, passes: Int, kibibytes: Int, lanes: Int
     ) throws(CryptoError) -> SecretBytes {
         let output = try SecretBytes(zeroed: 32)
-        // The lengths are those of the runs of bytes.
+        // The lengths match the buffers.
         let result = unsafe password.withPointer { secret in
             unsafe salt.withPointer { salt, count in
                 unsafe output.withPointer {
@@ -59,7 +59,7 @@ package enum ForeignDerivation {
     ) throws(CryptoError) -> SecretBytes {
         guard Sodium.ready else { throw .unavailable }
         let output = try SecretBytes(zeroed: 32)
-        // The lengths are those of the runs of bytes.
+        // The lengths match the buffers.
         let result = unsafe password.withPointer { secret in
             unsafe salt.withPointer { salt, count in
                 unsafe output.withPointer {
@@ -76,12 +76,12 @@ package enum ForeignDerivation {
 
 /// Ciphers of other products.
 package enum ForeignCipher {
-    /// AES-CBC with PKCS#7 padding, which nothing authenticates here: the caller has compared a code.
+    /// AES-CBC with PKCS#7 padding, unauthenticated: the caller has verified a MAC.
     ///
     /// - Parameters:
     ///   - key: 16 or 32 bytes.
     ///   - vector: 16 bytes.
-    /// - Throws: `.authenticationFailed` for what has no padding, `.unavailable` without libcrypto.
+    /// - Throws: `.authenticationFailed` for invalid padding, `.unavailable` without libcrypto.
     package static func openedCBC(
         _ text: Span<UInt8>, key: borrowing SecretBytes, vector: Span<UInt8>
     ) throws(CryptoError) -> SecretBytes {
@@ -99,7 +99,7 @@ package enum ForeignCipher {
     ) throws(CryptoError) -> SecretBytes {
         precondition(vector.count == 16)
         let output = try SecretBytes(zeroed: text.count + 32)
-        // The output has room for a block more.
+        // The output has room for another block.
         let result = unsafe key.withPointer { secret in
             unsafe vector.withPointer { vector, _ in
                 unsafe text.withPointer { text, count in
@@ -126,7 +126,7 @@ package enum ForeignCipher {
     ) throws(CryptoError) -> SecretBytes {
         precondition(key.count == 32 && nonce.count == 12 && tag.count == 16)
         let output = try SecretBytes(zeroed: max(text.count, 1))
-        // Key, nonce and tag have the lengths that GCM's have.
+        // Key, nonce and tag have the lengths of GCM.
         let result = unsafe key.withPointer { key in
             unsafe nonce.withPointer { nonce, _ in
                 unsafe tag.withPointer { tag, _ in
@@ -143,7 +143,7 @@ package enum ForeignCipher {
 }
 
 extension MessageAuthentication {
-    /// SHA-256 of what is no secret. The corresponding C function is `crypto_hash_sha256`.
+    /// SHA-256 of public bytes. The corresponding C function is `crypto_hash_sha256`.
     package static func plainSHA256(_ bytes: Span<UInt8>) throws(CryptoError) -> [UInt8] {
         guard Sodium.ready else { throw .unavailable }
         var output = [UInt8](repeating: 0, count: 32)

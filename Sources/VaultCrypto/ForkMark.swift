@@ -2,12 +2,12 @@
 import CLinux
 import Synchronization
 
-/// Tells a forked child from its parent without a system call.
+/// Distinguishes a forked child from its parent without a system call.
 ///
-/// Secrets are in no forked child: what was made by an ancestor is of no use, and what a child makes for itself is as
-/// good as anywhere.
+/// Secrets are not inherited by a forked child: those made by an ancestor are unusable, and those that a child makes
+/// are as good as any.
 public enum ForkMark {
-    /// A page that the kernel empties in a child (MADV_WIPEONFORK).
+    /// A page that the kernel zeroes in a child (MADV_WIPEONFORK).
     @safe private struct Page: @unchecked Sendable {
         let word: UnsafeMutablePointer<Atomic<UInt64>>?
 
@@ -16,16 +16,16 @@ public enum ForkMark {
                 unsafe self.word = nil
                 return
             }
-            // The kernel's zeros are a zero.
+            // The kernel's zeros are a valid value of zero.
             unsafe self.word = unsafe base.bindMemory(to: Atomic<UInt64>.self, capacity: 1)
         }
     }
 
     private static let page = Page()
-    /// What was last written into the page, in memory that a child gets a copy of.
+    /// The last value written to the page, in memory of which a child gets a copy.
     private static let last = Mutex<UInt64>(0)
 
-    /// The number of this process among its ancestors: 1 for the one that asked first, another in each child.
+    /// The number of this process among its ancestors: 1 for the first that asked, and a different one in each child.
     public static var process: UInt64 {
         guard let word = unsafe page.word else { return 1 }
         let known = unsafe word.pointee.load(ordering: .acquiring)

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Which granules of a region are in use, one bit each: the lowest free ones are claimed first.
+/// The granules of a region that are in use, one bit each; the lowest free ones are claimed first.
 struct GranuleMap {
     private var used: [UInt64]
-    /// The words before it are full.
+    /// All words before this one are full.
     private var lowest = 0
 
     /// - Parameter count: a multiple of 64.
@@ -11,9 +11,9 @@ struct GranuleMap {
 
     var isFull: Bool { lowest == used.count }
 
-    /// Finds and marks free neighbours.
+    /// Finds and marks adjacent free granules.
     ///
-    /// - Returns: the first of them; nil: there are not so many.
+    /// - Returns: the first of them; `nil` if there are not enough.
     mutating func claim(_ count: Int) -> Int? {
         while lowest < used.count, used[lowest] == .max { lowest += 1 }
         return count <= 32 ? claimWithinWord(count) : claimAcrossWords(count)
@@ -26,7 +26,7 @@ struct GranuleMap {
 
     private mutating func claimWithinWord(_ count: Int) -> Int? {
         for word in lowest..<used.count where used[word] != .max {
-            // Every bit that begins a run of free ones of that length.
+            // Every bit at which a free run of that length begins.
             var starts = ~used[word]
             var length = 1
             while length < count {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// JSON (RFC 8259) that is put together in locked memory.
+/// JSON (RFC 8259) assembled in locked memory.
 package struct JSONWriter: ~Copyable {
     private var buffer: SecretBuffer
     private var needsComma = false
 
-    /// - Parameter capacity: how many bytes are likely.
+    /// - Parameter capacity: the expected number of bytes.
     package init(capacity: Int = 65_536) throws(CryptoError) { buffer = try SecretBuffer(capacity: capacity) }
 
     private mutating func part() throws(CryptoError) {
@@ -54,7 +54,7 @@ package struct JSONWriter: ~Copyable {
         needsComma = true
     }
 
-    /// A value that is JSON already.
+    /// Writes a value that is already JSON.
     package mutating func member(_ name: String, raw secret: Secret?) throws(CryptoError) {
         guard let secret else { return try member(name, raw: "null") }
         try self.name(name)
@@ -62,16 +62,16 @@ package struct JSONWriter: ~Copyable {
         needsComma = true
     }
 
-    /// How many bytes there are by now.
+    /// The number of bytes so far.
     package var count: Int { buffer.count }
 
-    /// What was written, as a line; the writer is empty afterwards.
+    /// Returns the written text as a line; the writer is empty afterwards.
     package mutating func line() throws(CryptoError) -> Secret {
         try buffer.append(0x0a)
         return Secret(try take())
     }
 
-    /// What was written; the writer is empty afterwards.
+    /// Returns the written text; the writer is empty afterwards.
     package mutating func take() throws(CryptoError) -> SecretBytes {
         needsComma = false
         return try buffer.take()

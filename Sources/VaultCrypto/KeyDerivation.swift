@@ -9,8 +9,8 @@ public enum KeyDerivation {
     ///   - secret: the passphrase's bytes, as ``Passphrase`` prepares them.
     ///   - salt: 16 bytes, random, one per key slot.
     ///   - passes: 1 or more.
-    ///   - memoryBytes: 8 KiB or more, a multiple of 1,024. Bound it first when a file says it.
-    /// - Throws: `.outOfMemory` when libsodium cannot get `memoryBytes`.
+    ///   - memoryBytes: 8 KiB or more, a multiple of 1,024. A value from a file must be bounded first.
+    /// - Throws: `.outOfMemory` if libsodium cannot allocate `memoryBytes`.
     ///
     /// The corresponding C function is `crypto_pwhash`.
     public static func argon2id(
@@ -31,7 +31,7 @@ public enum KeyDerivation {
                 }
             }
         }
-        // With bounds that were checked, what is left to fail is the allocation.
+        // The bounds were checked, so only the allocation can fail.
         guard status == 0 else { throw .outOfMemory }
         return key
     }
@@ -51,7 +51,7 @@ public enum KeyDerivation {
         let subkey = try SecretBytes(zeroed: 32)
         unsafe subkey.withPointer { subkey in
             unsafe key.withPointer { key in
-                // The context has its eight characters, as the precondition says.
+                // The context has eight characters, by the precondition.
                 let characters = unsafe UnsafeRawPointer(context.utf8Start).assumingMemoryBound(to: CChar.self)
                 _ = unsafe crypto_kdf_derive_from_key(subkey, 32, id, characters, key)
                 Sodium.wipeStack()

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A file whose bytes open a vault, reduced to their BLAKE2b-512.
+/// A file whose bytes open a vault, reduced to its BLAKE2b-512.
 public struct KeyFile: Sendable {
-    /// A file may be shorter than its entropy needs; what is shorter than this cannot have 128 bits of it in any form
-    /// that people copy.
+    /// The minimum length of a key file. Shorter files cannot have 128 bits of entropy in any form that people copy;
+    /// longer ones still may not.
     public static let shortest = 32
     public static let longest = 1 << 20
 
     /// 64 bytes.
     public let secret: Secret
 
-    /// Takes what another process reduced a file to.
+    /// Takes the digest of a file that another process has made.
     ///
     /// - Parameter digest: 64 bytes.
     /// - Throws: `.unacceptableKeyFile`.
@@ -19,7 +19,8 @@ public struct KeyFile: Sendable {
         secret = digest
     }
 
-    /// - Parameter content: 32 bytes to 1 MiB, random ones: nothing is stretched, so a guess costs next to nothing.
+    /// - Parameter content: 32 bytes to 1 MiB, which must be random: nothing is stretched, so a guess costs next to
+    ///   nothing.
     /// - Throws: `.unacceptableKeyFile`.
     public init(_ content: borrowing SecretBytes) throws(CryptoError) {
         guard (Self.shortest...Self.longest).contains(content.count) else { throw .unacceptableKeyFile }

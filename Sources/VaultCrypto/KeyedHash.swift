@@ -27,7 +27,7 @@ import Synchronization
         unsafe self.state = unsafe state
     }
 
-    /// - Parameter publicKey: 16 to 64 bytes that are no secret, such as a salt.
+    /// - Parameter publicKey: 16 to 64 bytes that are not secret, such as a salt.
     public init(publicKey: Span<UInt8>) {
         precondition(Sodium.ready && (16...64).contains(publicKey.count))
         let state = unsafe Self.makeState()
@@ -37,7 +37,7 @@ import Synchronization
         unsafe self.state = unsafe state
     }
 
-    // The state holds the key's block until the end, so it is wiped before it goes.
+    // The state contains the key's block until the end, so it is wiped before it is released.
     deinit {
         unsafe sodium_memzero(state, Self.stateLength)
         unsafe HashStates.put(state)
@@ -77,7 +77,7 @@ import Synchronization
         return digest
     }
 
-    /// The hash as a key of `length` bytes, which is the output length it was started with.
+    /// The hash as a key of `length` bytes, which must be the output length at the start.
     public consuming func secret(_ length: Int = 32) throws(CryptoError) -> SecretBytes {
         let output = try SecretBytes(zeroed: length)
         unsafe output.withPointer { _ = unsafe crypto_generichash_final(Self.opaque(state), $0, length) }
@@ -85,7 +85,7 @@ import Synchronization
         return output
     }
 
-    /// The plain hash of one run of bytes.
+    /// The unkeyed hash of a byte string.
     public static func digest(_ bytes: Span<UInt8>) -> Digest {
         var hash = KeyedHash()
         hash.update(bytes)
@@ -95,16 +95,17 @@ import Synchronization
     private static let stateLength = crypto_generichash_statebytes()
 
     private static func makeState() -> UnsafeMutableRawPointer {
-        // crypto_generichash_state must lie at a multiple of 64.
+        // crypto_generichash_state must be aligned to 64 bytes.
         unsafe HashStates.take() ?? .allocate(byteCount: stateLength, alignment: 64)
     }
 
     private static func opaque(_ state: UnsafeMutableRawPointer) -> OpaquePointer { OpaquePointer(state) }
 }
 
-/// A wiped state that the next hash may have: there is one at a time, and memory that is so well aligned is dear.
+/// A wiped state for the next hash: usually only one is in use, and memory with such alignment is expensive to
+/// allocate.
 @safe private enum HashStates {
-    /// Its address; 0: none.
+    /// The state's address; 0 if there is none.
     private static let spare = Atomic<UInt>(0)
 
     static func take() -> UnsafeMutableRawPointer? {
@@ -117,13 +118,13 @@ import Synchronization
     }
 }
 
-/// 32 bytes of BLAKE2b output that are public: a tag, a MAC or a checksum.
+/// 32 bytes of public BLAKE2b output: a tag, a MAC or a checksum.
 public struct Digest: Sendable {
     public var bytes: [32 of UInt8]
 
     public init() { bytes = .init(repeating: 0) }
 
-    /// The first 32 bytes of the span, which must have as many.
+    /// Reads the first 32 bytes of the span, which must have as many.
     public init(_ span: Span<UInt8>) {
         bytes = .init { span[$0] }
     }

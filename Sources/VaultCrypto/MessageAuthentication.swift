@@ -2,7 +2,7 @@
 import CCrypto
 import CSodium
 
-/// HMAC (RFC 2104) with the hash functions of one-time passwords (RFC 6238). Nothing in a vault depends on it.
+/// HMAC (RFC 2104) with the hash functions of one-time passwords (RFC 6238). Vaults do not depend on it.
 ///
 /// The corresponding C functions are `crypto_auth_hmacsha256_init` and its like; for SHA-1, which libsodium does not
 /// have, libcrypto's `HMAC`.
@@ -10,7 +10,7 @@ public enum MessageAuthentication: Sendable {
     case sha1, sha256, sha512
 
     /// - Returns: 20, 32 or 64 bytes.
-    /// - Throws: `.unavailable` for SHA-1 where there is no libcrypto.
+    /// - Throws: `.unavailable` for SHA-1 without libcrypto.
     public func code(of message: Span<UInt8>, key: borrowing SecretBytes) throws(CryptoError) -> SecretBytes {
         guard Sodium.ready else { throw .unavailable }
         let output = try SecretBytes(zeroed: length)

@@ -2,11 +2,10 @@
 import CCrypto
 import Glibc
 
-/// A private number of the second Oakley group (RFC 2409, 6.2: 1024 bits, generator 2), for one exchange of
-/// Diffie-Hellman by libcrypto. It hides what goes over a user's bus from a process that reads along, and nothing of a
-/// vault depends on it.
+/// A private number of the second Oakley group (RFC 2409, 6.2: 1024 bits, generator 2), for a single Diffie-Hellman
+/// exchange by libcrypto. Hides the traffic on a user's bus from a process that eavesdrops; vaults do not depend on it.
 package struct OakleyGroup2: ~Copyable {
-    /// The bytes of every number, with zero bytes before it.
+    /// The length of every number in bytes, with leading zeros.
     package static let length = 128
 
     private let exponent: SecretBytes
@@ -32,9 +31,9 @@ package struct OakleyGroup2: ~Copyable {
         self.publicKey = publicKey
     }
 
-    /// What both sides come to: 128 bytes.
+    /// The shared secret of both sides: 128 bytes.
     ///
-    /// - Returns: nil for what is no public key: 0, 1, p - 1 or more, which would leave no secret, and more than 128
+    /// - Returns: `nil` for an invalid public key: 0, 1, p - 1 or more, which would leave no secret, and more than 128
     ///   bytes.
     package borrowing func shared(with peer: Span<UInt8>) throws(CryptoError) -> SecretBytes? {
         let output = try SecretBytes(zeroed: Self.length)

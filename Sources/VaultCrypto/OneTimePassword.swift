@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Why a text makes no one-time passwords. Nothing of the text is in it.
+/// The reason why a text is not a seed of one-time passwords. Contains nothing of the text.
 package enum OneTimePasswordError: Error, Equatable {
-    /// It is no otpauth:// URI that says how passwords are made of the time.
+    /// The text is not an otpauth:// URI for time-based passwords.
     case notTimeBased
-    /// The algorithm is none of SHA1, SHA256 and SHA512.
+    /// The algorithm is not SHA1, SHA256 or SHA512.
     case unknownAlgorithm
-    /// The digits or the period are not what a password can have.
+    /// The number of digits or the period is out of range.
     case unusableNumber
-    /// It is neither an otpauth:// URI nor base32.
+    /// The text is neither an otpauth:// URI nor base32.
     case notBase32
     case cryptography(CryptoError)
 }
 
-/// What makes one-time passwords of the time (RFC 6238): an `otpauth://totp/…` URI, as QR codes have it, or its secret
-/// alone in base32.
+/// A generator of time-based one-time passwords (RFC 6238): from an `otpauth://totp/…` URI, as in QR codes, or the
+/// secret alone in base32.
 package struct OneTimePassword: ~Copyable {
     private let key: SecretBytes
     private var hash = MessageAuthentication.sha1
@@ -53,7 +53,7 @@ package struct OneTimePassword: ~Copyable {
                 }
             case "digits": digits = try Self.number(text, value, in: 6...10)
             case "period": period = try Self.number(text, value, in: 1...86_400)
-            // Who issued it, an image, and whatever comes: nothing of it changes the password.
+            // The issuer, an image and other parameters do not affect the password.
             default: break
             }
             start = end + 1
@@ -63,7 +63,7 @@ package struct OneTimePassword: ~Copyable {
         key = try Base32.decoded(text.extracting(secret))
     }
 
-    /// Whether the text says of itself that it is a seed.
+    /// Whether the text identifies itself as a seed.
     package static func isURI(_ text: Span<UInt8>) -> Bool {
         text.count >= scheme.utf8.count && zip(text.indices, scheme.utf8).allSatisfy { text[$0] == $1 }
     }
@@ -79,9 +79,9 @@ package struct OneTimePassword: ~Copyable {
         String(decoding: range.map { text[$0] }, as: UTF8.self)
     }
 
-    /// The password at a time, RFC 4226 section 5.3 over the number of periods since 1970.
+    /// The password at a time, by RFC 4226 section 5.3 over the number of periods since 1970.
     ///
-    /// - Throws: `.unavailable` for SHA-1 where there is no libcrypto.
+    /// - Throws: `.unavailable` for SHA-1 without libcrypto.
     package func code(at seconds: UInt64) throws(CryptoError) -> String {
         let counter = seconds / UInt64(period)
         let message = (0..<8).map { UInt8(truncatingIfNeeded: counter >> UInt64(56 - 8 * $0)) }
@@ -96,7 +96,7 @@ package struct OneTimePassword: ~Copyable {
     }
 }
 
-/// RFC 4648 section 6, as people write it: in lower case too, in groups, with or without padding.
+/// RFC 4648 section 6, as typed by people: also in lowercase, in groups, with or without padding.
 package enum Base32 {
     package static func decoded(_ text: Span<UInt8>) throws(OneTimePasswordError) -> SecretBytes {
         var output: SecretBytes
@@ -113,7 +113,7 @@ package enum Base32 {
             case UInt8(ascii: "="), UInt8(ascii: "%"):
                 isPadding = true
                 continue
-            // %3D: a padding as it stands in a URI.
+            // %3D is padding inside a URI.
             case UInt8(ascii: "3"), UInt8(ascii: "D"), UInt8(ascii: "d"):
                 if isPadding { continue }
                 value = byte == UInt8(ascii: "3") ? 27 : 3

@@ -2,7 +2,7 @@
 import CSodium
 @_spi(_Unicode) import Swift
 
-/// What a person types, prepared as RFC 8265's OpaqueString: 1 to 1,024 bytes of UTF-8 in NFC, without control
+/// A typed passphrase, prepared as RFC 8265's OpaqueString: 1 to 1,024 bytes of UTF-8 in NFC, without control
 /// characters.
 public struct Passphrase: Sendable {
     public static let longest = 1024
@@ -12,8 +12,8 @@ public struct Passphrase: Sendable {
 
     /// Checks and normalizes.
     ///
-    /// ASCII is taken as it is. Otherwise non-ASCII spaces become U+0020 and the text NFC; unassigned code points are
-    /// allowed. The standard library normalizes strings alone, so a passphrase that is not ASCII passes through one,
+    /// ASCII is unchanged. Otherwise non-ASCII spaces become U+0020 and the text is converted to NFC; unassigned code
+    /// points are allowed. The standard library normalizes only strings, so a non-ASCII passphrase passes through one,
     /// whose storage is wiped in place.
     ///
     /// - Throws: `.unacceptablePassphrase`.
@@ -33,7 +33,7 @@ public struct Passphrase: Sendable {
         secret = Secret(prepared)
     }
 
-    /// A passphrase as a file, a descriptor or a pipe gives it: one trailing LF or CRLF goes.
+    /// A passphrase from a file, a descriptor or a pipe: one trailing LF or CRLF is removed.
     public init(line: borrowing SecretBytes) throws(CryptoError) {
         let length = line.withBytes { bytes in
             guard bytes.count > 0, bytes[bytes.count - 1] == 0x0a else { return bytes.count }
@@ -44,7 +44,7 @@ public struct Passphrase: Sendable {
     }
 
     private static func normalized(_ typed: borrowing SecretBytes) throws(CryptoError) -> SecretBytes {
-        // NFC can lengthen a text threefold at most; this is far above what the bound lets through afterwards.
+        // NFC lengthens a text at most threefold; this is far above the bound that applies afterwards.
         guard typed.count <= 4 * longest else { throw .unacceptablePassphrase(.tooLong) }
         guard
             var text = typed.withBytes({ bytes in
@@ -53,7 +53,7 @@ public struct Passphrase: Sendable {
         else { throw .unacceptablePassphrase(.invalidUTF8) }
         defer {
             text.withUTF8 { storage in
-                // The string is this function's own and contiguous, so these are the bytes that were copied.
+                // The string is local to this function and contiguous, so these are the bytes that were copied.
                 unsafe Sodium.wipe(UnsafeMutableRawBufferPointer(mutating: UnsafeRawBufferPointer(storage)))
             }
         }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 import CSodium
 
-/// What two X25519 keys say to each other, as libsodium's `crypto_box_easy`: 16 bytes of tag, then the ciphertext.
+/// Boxes between two X25519 keys, as libsodium's `crypto_box_easy`: 16 bytes of tag, then the ciphertext.
 ///
-/// Both ends have one key, so that a box says nothing of which of the two has made it.
+/// Both ends share one key, so a box does not show which of the two has made it.
 ///
 /// The corresponding C functions are `crypto_box_beforenm`, and for a box `crypto_box_easy_afternm`, which is
 /// `crypto_secretbox_easy`.
@@ -15,7 +15,7 @@ public struct PeerBox: ~Copyable, Sendable {
 
     fileprivate init(_ key: consuming SecretBytes) { self.key = key }
 
-    /// Seals a secret; 16 bytes longer.
+    /// Seals a secret; the result is 16 bytes longer.
     ///
     /// - Parameter nonce: 24 bytes, never used between these keys before, by either end.
     public func seal(_ secret: borrowing SecretBytes, nonce: BoxNonce) -> [UInt8] {
@@ -26,7 +26,7 @@ public struct PeerBox: ~Copyable, Sendable {
         return box
     }
 
-    /// Opens a box, straight into locked memory.
+    /// Opens a box directly into locked memory.
     ///
     /// - Throws: `.authenticationFailed` for another key or nonce, an altered byte or a box shorter than its tag.
     public func open(_ box: Span<UInt8>, nonce: BoxNonce) throws(CryptoError) -> SecretBytes {
@@ -41,10 +41,10 @@ extension BoxKeyPair {
         try self.init(seed: try random.secret(BoxKeyPair.seedLength))
     }
 
-    /// The boxes between this key and another one.
+    /// Returns the boxes between this key and another.
     ///
-    /// - Throws: `.authenticationFailed` for a public key of another length or of small order, with which everyone
-    ///   would have the shared key.
+    /// - Throws: `.authenticationFailed` for a public key of another length or of small order, for which the shared key
+    ///   would be known to everyone.
     public func box(with publicKey: Span<UInt8>) throws(CryptoError) -> PeerBox {
         guard publicKey.count == BoxKeyPair.publicKeyLength else { throw .authenticationFailed }
         let key = try SecretBytes(zeroed: SecretBox.keyLength)
@@ -60,14 +60,14 @@ extension BoxKeyPair {
     }
 }
 
-/// A number of 24 bytes that is used once.
+/// A 24-byte number used once.
 public struct BoxNonce: Hashable, Sendable {
-    // A million of them are remembered in 24 MB.
+    // Stored compactly: a million nonces take 24 MB.
     private let low: UInt64
     private let middle: UInt64
     private let high: UInt64
 
-    /// Nil for another length.
+    /// Returns `nil` for another length.
     public init?(_ bytes: [UInt8]) {
         guard bytes.count == PeerBox.nonceLength else { return nil }
         self.init(known: bytes)
@@ -78,17 +78,17 @@ public struct BoxNonce: Hashable, Sendable {
         [low, middle, high].flatMap { word in (0..<8).map { UInt8(truncatingIfNeeded: word >> (8 * UInt64($0))) } }
     }
 
-    /// The next one, little-endian; behind the last is the first. The corresponding C function is `sodium_increment`.
+    /// The next nonce, little-endian; wraps around after the last. The corresponding C function is `sodium_increment`.
     public var next: BoxNonce {
         var bytes = bytes
         unsafe bytes.withUnsafeMutableBufferPointer { bytes in
-            // The buffer has as many bytes as it says.
+            // The buffer has the length that is passed.
             if let base = bytes.baseAddress { unsafe sodium_increment(base, bytes.count) }
         }
         return BoxNonce(known: bytes)
     }
 
-    /// - Parameter bytes: 24 of them.
+    /// - Parameter bytes: exactly 24.
     private init(known bytes: [UInt8]) {
         func word(_ start: Int) -> UInt64 { bytes[start..<start + 8].reversed().reduce(0) { $0 << 8 | UInt64($1) } }
         (low, middle, high) = (word(0), word(8), word(16))

@@ -7,30 +7,30 @@ package struct PersonalInformationFile: Sendable {
     package struct Certificate: Sendable {
         /// X.509 in DER.
         package let bytes: [UInt8]
-        /// What it has in common with its key, if that is said.
+        /// The identifier shared with its key, if present.
         package let keyID: [UInt8]?
         package let name: String?
     }
 
     package struct Key: Sendable {
-        /// Of an RSA key PKCS#1 in DER (RFC 8017, A.1.2), of one of P-256, P-384 or P-521 the bytes 04, x, y and the
-        /// private number.
+        /// For an RSA key PKCS#1 in DER (RFC 8017, A.1.2); for a key of P-256, P-384 or P-521 the bytes 04, x, y and
+        /// the private number.
         package let bytes: Secret
         package let isRSA: Bool
         package let keyID: [UInt8]?
         package let name: String?
     }
 
-    /// In the order of the file, as are the keys.
+    /// In the order of the file, like the keys.
     package let certificates: [Certificate]
     package let keys: [Key]
 
     /// - Parameters:
     ///   - bytes: at most 16 MiB.
-    ///   - password: UTF-8; no bytes are the empty password, and none as well.
+    ///   - password: UTF-8; an empty one stands for both the empty password and no password.
     package init(_ bytes: Span<UInt8>, password: borrowing SecretBytes) throws(PersonalInformationFileError) {
         let collector = BagCollector()
-        // The lengths are those of the runs of bytes; the visitor is called in this call and nowhere else.
+        // The lengths match the buffers; the visitor is called only during this call.
         let result = unsafe password.withPointer { secret in
             unsafe bytes.withPointer { bytes, count in
                 unsafe ccrypto_pkcs12_read(
@@ -52,27 +52,27 @@ package struct PersonalInformationFile: Sendable {
     }
 }
 
-/// Why a PKCS#12 file could not be read.
+/// The reason why a PKCS#12 file could not be read.
 package enum PersonalInformationFileError: Error {
-    /// The password is another one, or missing; or bytes were changed that it protects.
+    /// The password is wrong or missing, or bytes that it protects were changed.
     case wrongPassword
-    /// The bytes are no such file, or one that was cut off or changed.
+    /// The bytes are not such a file, or it was truncated or changed.
     case damaged
-    /// It was written with a cipher or a derivation that libcrypto does not know, or has a key of another kind.
+    /// The file uses a cipher or a derivation that libcrypto does not know, or contains a key of another kind.
     case unknownAlgorithm
-    /// It has more than 16 MiB or 10,000 parts, or wants more than 10,000,000 rounds of a derivation.
+    /// The file exceeds 16 MiB, 10,000 parts, or 10,000,000 rounds of a derivation.
     case tooMuch
     case outOfMemory
-    /// There is no libcrypto 3.
+    /// libcrypto 3 is missing.
     case unavailable
 }
 
-/// Takes what the visitor of C is called with.
+/// Collects the arguments of the C visitor's calls.
 private final class BagCollector {
     var certificates: [PersonalInformationFile.Certificate] = []
     var keys: [PersonalInformationFile.Key] = []
 
-    /// It is called while the collector is alive: in the call that it is handed to.
+    /// Called only while the collector is alive: during the call to which the visitor is passed.
     var visitor: ccrypto_bag_visitor {
         unsafe ccrypto_bag_visitor(
             state: Unmanaged.passUnretained(self).toOpaque(),
@@ -83,8 +83,8 @@ private final class BagCollector {
     }
 
     private func take(_ bag: ccrypto_bag) -> Int {
-        // The bytes are there during the call. Those of a key go from where libcrypto decrypted them, and wipes them,
-        // into locked memory.
+        // The bytes are valid during the call. Those of a key are copied to locked memory directly from the buffer into
+        // which libcrypto decrypted them, and which it wipes.
         let bytes = unsafe UnsafeBufferPointer(
             start: bag.bytes.bytes?.assumingMemoryBound(to: UInt8.self), count: bag.bytes.count)
         let keyID = unsafe BagCollector.bytes(bag.key_id)
@@ -104,7 +104,7 @@ private final class BagCollector {
     }
 
     private static func bytes(_ from: ccrypto_number) -> [UInt8]? {
-        // They are there during the call.
+        // The bytes are valid during the call.
         unsafe from.bytes.map { unsafe Array(UnsafeRawBufferPointer(start: $0, count: from.count)) }
     }
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import CSodium
 
-/// Where salts, nonces, identifiers and keys come from. Passed in, so that test vectors are reproducible.
+/// The source of salts, nonces, identifiers and keys. Passed in, so that test vectors are reproducible.
 public protocol RandomSource: Sendable {
     /// Fills the span with bytes that may become public: salts, nonces, identifiers, padding.
     func fill(_ bytes: inout MutableSpan<UInt8>)
@@ -20,12 +20,12 @@ extension RandomSource {
 
 /// The kernel's generator through libsodium's `randombytes_buf`.
 ///
-/// Nothing is drawn ahead: a forked child, or a machine that is started twice from one snapshot, would use it a second
-/// time.
+/// Random bytes are never generated ahead: a forked child, or a machine started twice from one snapshot, would reuse
+/// them.
 public final class SystemRandom: RandomSource {
     public init() {}
 
-    /// Fills memory with random bytes that may be a key: nothing of them stays anywhere else.
+    /// Fills memory with random bytes that may be a key: no copy of them remains elsewhere.
     public static func fill(_ bytes: UnsafeMutableRawBufferPointer) { unsafe Sodium.randomize(bytes) }
 
     public func fill(_ bytes: inout MutableSpan<UInt8>) {

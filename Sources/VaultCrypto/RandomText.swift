@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Random text that is a secret: in locked memory from its first byte on.
+/// Secret random text, in locked memory from the first byte.
 package enum RandomText {
     package static let lettersAndDigits =
         Array("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789".utf8)
 
-    /// Characters of an alphabet, each equally likely.
+    /// Returns random characters of an alphabet, all equally likely.
     ///
-    /// - Parameter alphabet: 1 to 65,536 of them.
+    /// - Parameter alphabet: 1 to 65,536 characters.
     package static func characters(_ count: Int, of alphabet: [UInt8]) throws(CryptoError) -> SecretBytes {
         var secret = try SecretBytes(zeroed: count)
         for index in 0..<count {
@@ -17,7 +17,7 @@ package enum RandomText {
         return secret
     }
 
-    /// A number below `count`, each equally likely, of bytes that are in locked memory and nowhere else.
+    /// Returns a number below `count`, all equally likely, from random bytes that exist only in locked memory.
     package static func choice(of count: Int) throws(CryptoError) -> Int {
         let limit = 65_536 - 65_536 % count
         while true {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// 160 random bits that open a vault, as a person writes them down: eight groups of four characters of Crockford's
+/// 160 random bits that open a vault, in a form to be written down: eight groups of four characters of Crockford's
 /// base32 and a check character each, such as `9T6QM-…`.
 ///
-/// The check character is a function of the four before it and of the group's place. It finds every wrong character,
-/// two that were swapped and two groups that were, and says nothing about the other groups: a guesser could compute it
-/// as well.
+/// The check character is a function of the four before it and of the group's place. It detects every wrong character,
+/// two swapped characters and two swapped groups, and reveals nothing about the other groups: a guesser could compute
+/// it as well.
 public struct RecoveryCode: Sendable {
     public static let groupCount = 8
     static let groupLength = 5
@@ -15,10 +15,10 @@ public struct RecoveryCode: Sendable {
     /// 20 bytes.
     public let secret: Secret
 
-    /// Makes a new one.
+    /// Generates a code.
     public init(_ random: any RandomSource) throws(CryptoError) { secret = Secret(try random.secret(20)) }
 
-    /// Takes what another process has read.
+    /// Takes the secret of a code that another process has read.
     ///
     /// - Parameter secret: 20 bytes.
     /// - Throws: `.unacceptableRecoveryCode(.length)`.
@@ -27,9 +27,9 @@ public struct RecoveryCode: Sendable {
         self.secret = secret
     }
 
-    /// Reads what a person typed. Case, hyphens and white space do not matter; O is read as 0, I and L as 1.
+    /// Reads a typed code. Case, hyphens and white space do not matter; O is read as 0, I and L as 1.
     ///
-    /// - Throws: `.unacceptableRecoveryCode`, which names the first group that is wrong.
+    /// - Throws: `.unacceptableRecoveryCode` with the first wrong group.
     public init(_ typed: borrowing SecretBytes) throws(CryptoError) {
         var values = try SecretBytes(zeroed: Self.groupCount * Self.groupLength)
         let count = try values.withMutableBytes { values throws(CryptoError) in
@@ -64,7 +64,7 @@ public struct RecoveryCode: Sendable {
         secret = Secret(bytes)
     }
 
-    /// The code as it is shown, 47 characters.
+    /// The code as displayed, 47 characters.
     public func text() throws(CryptoError) -> SecretBytes {
         var text = try SecretBytes(zeroed: Self.groupCount * (Self.groupLength + 1) - 1)
         text.withMutableBytes { text in
@@ -94,7 +94,7 @@ public struct RecoveryCode: Sendable {
         return sum == values[group * groupLength + 4]
     }
 
-    /// Times x in GF(2^5) with x^5 + x^2 + 1: each place of a group weighs differently.
+    /// Multiplies by x in GF(2^5) with x^5 + x^2 + 1: each place of a group has a different weight.
     private static func doubled(_ value: UInt8) -> UInt8 { value << 1 & 0x1f ^ (value & 0x10 == 0 ? 0 : 0x05) }
 
     private static func value(of byte: UInt8) -> UInt8? {
@@ -107,10 +107,10 @@ public struct RecoveryCode: Sendable {
     }
 }
 
-/// Why a recovery code cannot be one.
+/// The reason why a text is not a recovery code.
 public enum RecoveryCodeFlaw: Equatable, Sendable {
-    /// It has not 40 characters.
+    /// The code does not have 40 characters.
     case length
-    /// The group, 1 to 8, has a character that is none of Crockford's, or not the check character that belongs to it.
+    /// The group, 1 to 8, has a character outside Crockford's alphabet or a wrong check character.
     case group(Int)
 }

@@ -4,12 +4,12 @@ import CSodium
 import Glibc
 import Synchronization
 
-/// The memory in which every secret of the process lives: locked, between inaccessible pages, absent from core dumps
-/// and from forked children.
+/// The memory of all secrets of the process: locked, between inaccessible pages, absent from core dumps and from forked
+/// children.
 ///
-/// One `sodium_malloc` a value costs 30 µs and locks nothing any more after 2,047 of them at the usual limit of 8 MiB.
-/// So small secrets share a region; one of more than ``largestShared`` bytes gets a mapping of its own, which ends at
-/// an inaccessible page. A canary behind each secret shows a write past its end, as libsodium's does.
+/// Each `sodium_malloc` costs 30 µs, and at the usual limit of 8 MiB no more than 2,047 values are locked. Small
+/// secrets therefore share a region; a secret of more than ``largestShared`` bytes gets a mapping of its own, which
+/// ends at an inaccessible page. A canary after each secret detects a write past its end, as libsodium's does.
 enum SecretArena {
     static let largestShared = 32_768
     static let granule = 64
@@ -25,22 +25,22 @@ enum SecretArena {
         let body: UnsafeMutableRawPointer
         let length: Int
         let isLocked: Bool
-        /// Whether it is memory that the kernel itself does not look into (memfd_secret).
+        /// Whether the memory is inaccessible even to the kernel (memfd_secret).
         let isApart: Bool
-        /// Nil for a region with a single secret.
+        /// `nil` for a region with a single secret.
         var granules: GranuleMap?
     }
 
     @safe private struct State {
         /// In the order of their addresses.
         private var regions: [Region] = unsafe []
-        /// The shared regions before it are full.
+        /// The shared regions before this index are full.
         private var firstOpen = 0
         var unlockedBytes = 0
-        /// The process that mapped them.
+        /// The process that mapped the regions.
         var process = ForkMark.process
 
-        /// Where the last region begins that lies at or below an address, and one more.
+        /// The index after the last region that begins at or below an address.
         private func place(of address: UnsafeMutableRawPointer) -> Int {
             var (low, high) = unsafe (0, regions.count)
             while low < high {
@@ -56,7 +56,7 @@ enum SecretArena {
             firstOpen = min(firstOpen, index)
         }
 
-        /// Claims neighbours in a shared region that is there.
+        /// Claims adjacent granules in an existing shared region.
         mutating func claim(_ granules: Int, apart: Bool) -> UnsafeMutableRawPointer? {
             while unsafe !apart && firstOpen < regions.count,
                 unsafe regions[firstOpen].isApart || regions[firstOpen].granules?.isFull ?? true
@@ -71,9 +71,9 @@ enum SecretArena {
             return nil
         }
 
-        /// Gives memory back.
+        /// Releases memory.
         ///
-        /// - Returns: the region, if the secret had it alone.
+        /// - Returns: the region, if it contained only this secret.
         mutating func release(_ base: UnsafeMutableRawPointer, _ length: Int) -> Region? {
             let index = unsafe place(of: base) - 1
             guard index >= 0, unsafe base - regions[index].body < regions[index].length else { return nil }
@@ -92,15 +92,15 @@ enum SecretArena {
 
     private static let canary: (UInt64, UInt64) = (Sodium.randomWord(), Sodium.randomWord())
 
-    /// How many bytes lie in memory that the kernel would not lock.
+    /// The number of bytes in memory that the kernel did not lock.
     static var unlockedBytes: Int { state.withLock { $0.unlockedBytes } }
 
-    /// - Parameter apart: in memory that no system call can read or write, if there is such memory.
+    /// - Parameter apart: uses memory that no system call can read or write, if available.
     static func allocate(_ count: Int, apart: Bool = false) throws(CryptoError) -> UnsafeMutableRawPointer {
         guard Sodium.ready else { throw .unavailable }
         let needed = (count + canaryLength + granule - 1) / granule * granule
         let base: UnsafeMutableRawPointer? = unsafe state.withLock { state in
-            // In a forked child the regions of the parent do not exist; something else may lie there.
+            // In a forked child the parent's regions do not exist, and other memory may be at their addresses.
             if state.process != ForkMark.process { state = State() }
             if apart, count <= largestShared, let base = unsafe shared(needed / granule, &state, apart: true) {
                 return unsafe base
@@ -109,20 +109,20 @@ enum SecretArena {
                 ? single(needed, &state) : shared(needed / granule, &state, apart: false)
         }
         guard let base = unsafe base else { throw .outOfMemory }
-        // The slot holds `count` bytes and the canary.
+        // The slot has room for `count` bytes and the canary.
         unsafe sodium_memzero(base, needed)
         unsafe (base + count).storeBytes(of: canary.0, as: UInt64.self)
         unsafe (base + count + 8).storeBytes(of: canary.1, as: UInt64.self)
         return unsafe base
     }
 
-    /// - Parameter process: in which the secret was made. In its children there is nothing to release.
+    /// - Parameter process: that made the secret. In its children there is nothing to release.
     static func release(_ base: UnsafeMutableRawPointer, count: Int, process: UInt64) {
         guard process == ForkMark.process else { return }
         let (low, high) = unsafe (
             (base + count).loadUnaligned(as: UInt64.self), (base + count + 8).loadUnaligned(as: UInt64.self)
         )
-        // Memory is not what it should be: whatever went on would go on with it.
+        // Memory is corrupt, and continuing would use it.
         guard low == canary.0, high == canary.1 else { fatalError("a secret was written past its end") }
         let length = (count + canaryLength + granule - 1) / granule * granule
         unsafe sodium_memzero(base, length)
@@ -150,7 +150,7 @@ enum SecretArena {
     }
 
     private static func map(_ length: Int, _ state: inout State) -> Region? {
-        // A mapping of whole pages with one page more at each end, which is made inaccessible.
+        // A mapping of whole pages with one more page at each end, which is made inaccessible.
         guard let base = unsafe clinux_map(length + 2 * pageLength) else { return nil }
         let body = unsafe base + pageLength
         let results = unsafe [
@@ -162,11 +162,11 @@ enum SecretArena {
         return unsafe Region(body: body, length: length, isLocked: isLocked, isApart: false)
     }
 
-    /// Nil: the kernel has no such memory, or gives no more of it.
+    /// Returns `nil` if the kernel has no such memory, or no more of it.
     private static func mapApart(_ length: Int) -> Region? {
         guard let base = unsafe clinux_map(length + 2 * pageLength) else { return nil }
         let body = unsafe base + pageLength
-        // The secret memory takes the place of the middle of the mapping.
+        // The secret memory replaces the middle of the mapping.
         let results = unsafe [
             clinux_forbid_access(base, length + 2 * pageLength), clinux_map_secret(body, length),
             clinux_exclude_from_forks(body, length),

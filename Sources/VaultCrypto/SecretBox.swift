@@ -3,8 +3,8 @@ import CSodium
 
 /// XSalsa20-Poly1305 as libsodium's `crypto_secretbox_easy`: 16 bytes of tag, then the ciphertext.
 ///
-/// A box does not commit to its key: one can be made that opens under two. A caller that tries keys on a box of unknown
-/// origin compares a commitment first.
+/// A box does not commit to its key: one can be made that opens under two. Callers that try keys on a box of unknown
+/// origin must compare a commitment first.
 public enum SecretBox {
     public static let keyLength = 32
     public static let nonceLength = 24
@@ -15,7 +15,7 @@ public enum SecretBox {
     /// - Parameters:
     ///   - nonce: 24 bytes, never used with this key before.
     ///   - key: 32 bytes.
-    ///   - isSecret: whether what libsodium leaves of `plain` on the stack, its first 32 bytes, has to go.
+    ///   - isSecret: whether to wipe the first 32 bytes of `plain` that libsodium leaves on the stack.
     public static func seal(
         _ plain: Span<UInt8>, nonce: Span<UInt8>, key: borrowing SecretBytes, appendingTo output: inout [UInt8],
         isSecret: Bool = true
@@ -23,7 +23,7 @@ public enum SecretBox {
         precondition(Sodium.ready && nonce.count == nonceLength && key.count == keyLength)
         let start = output.count
         output.append(contentsOf: repeatElement(0, count: plain.count + tagLength))
-        // The output has room for the plaintext and the tag behind `start`.
+        // The output has room for the plaintext and the tag after `start`.
         unsafe output.withUnsafeMutableBufferPointer { output in
             unsafe plain.withPointer { plain, count in
                 unsafe nonce.withPointer { nonce, _ in
@@ -37,7 +37,7 @@ public enum SecretBox {
         }
     }
 
-    /// Opens a box straight into locked memory.
+    /// Opens a box directly into locked memory.
     ///
     /// - Throws: `.authenticationFailed` for another key, an altered byte or a box shorter than its tag.
     public static func open(_ box: Span<UInt8>, nonce: Span<UInt8>, key: borrowing SecretBytes) throws(CryptoError)
@@ -51,8 +51,8 @@ public enum SecretBox {
         return plain
     }
 
-    /// Opens a box of public or semi-public content, such as metadata, into `plain`, which is `box.count - 16` bytes
-    /// long afterwards.
+    /// Opens a box of public or semi-public content, such as metadata, into `plain`, which is then `box.count - 16`
+    /// bytes long.
     public static func open(
         _ box: Span<UInt8>, nonce: Span<UInt8>, key: borrowing SecretBytes, into plain: inout [UInt8]
     ) throws(CryptoError) {

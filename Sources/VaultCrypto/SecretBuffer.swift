@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Bytes that are put together in locked memory, however many they become.
+/// Bytes assembled in locked memory, of any number.
 package struct SecretBuffer: ~Copyable {
     private var buffer: SecretBytes
     package private(set) var count = 0
 
-    /// - Parameter capacity: how many bytes are likely.
+    /// - Parameter capacity: the expected number of bytes.
     package init(capacity: Int = 256) throws(CryptoError) { buffer = try SecretBytes(zeroed: max(capacity, 16)) }
 
     package mutating func append(_ byte: UInt8) throws(CryptoError) {
@@ -25,7 +25,7 @@ package struct SecretBuffer: ~Copyable {
         for byte in bytes { try append(byte) }
     }
 
-    /// Appends text that is no secret.
+    /// Appends text that is not secret.
     package mutating func append(_ text: String) throws(CryptoError) { try append(Array(text.utf8).span) }
 
     /// Appends bytes in base64 (RFC 4648, section 4).
@@ -45,16 +45,16 @@ package struct SecretBuffer: ~Copyable {
         }
     }
 
-    /// Empties the buffer, which keeps its memory.
+    /// Empties the buffer without releasing its memory.
     package mutating func clear() { count = 0 }
 
-    /// What was appended; the buffer is empty afterwards.
+    /// Returns the appended bytes; the buffer is empty afterwards.
     package mutating func take() throws(CryptoError) -> SecretBytes {
         defer { count = 0 }
         return try buffer.copy(of: 0..<count)
     }
 
-    /// What was appended.
+    /// Returns the appended bytes.
     package consuming func bytes() throws(CryptoError) -> SecretBytes {
         let count = count
         return buffer.narrowed(to: 0..<count)

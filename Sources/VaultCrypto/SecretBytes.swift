@@ -2,12 +2,12 @@
 import CSodium
 import Synchronization
 
-/// Secret bytes in locked, guarded memory: lent, never returned, wiped when they go.
+/// Secret bytes in locked, guarded memory: lent, never returned, wiped at the end of their life.
 ///
-/// The memory is in no core dump and in no forked child. There is no `==`, no description and no copy; the compiler
-/// refuses them.
+/// The memory is excluded from core dumps and from forked children. There is no `==`, no description and no copy; the
+/// compiler refuses them.
 @safe public struct SecretBytes: ~Copyable, @unchecked Sendable {
-    /// What the arena gave, of which the bytes may be a part.
+    /// The arena's allocation, of which the bytes may be a part.
     private let slot: UnsafeMutableRawPointer
     private let slotLength: Int
     private let base: UnsafeMutableRawPointer
@@ -16,7 +16,7 @@ import Synchronization
     /// The number of bytes, 0 or more.
     public let count: Int
 
-    /// - Throws: `.outOfMemory` when the system gives no more; `.unavailable` when libsodium cannot start.
+    /// - Throws: `.outOfMemory` if the system provides no more; `.unavailable` if libsodium cannot start.
     public init(zeroed count: Int) throws(CryptoError) {
         precondition(count >= 0)
         process = ForkMark.process
@@ -36,7 +36,7 @@ import Synchronization
         unsafe base.copyMemory(from: other.base, byteCount: other.count)
     }
 
-    /// A part of the bytes of `whole`, in whose place it comes.
+    /// A part of the bytes of `whole`, which it replaces.
     private init(_ range: Range<Int>, of whole: consuming SecretBytes) {
         precondition(range.lowerBound >= 0 && range.upperBound <= whole.count)
         process = whole.process
@@ -47,13 +47,13 @@ import Synchronization
         whole.giveUp()
     }
 
-    /// Ends without a wipe: another value has taken the memory over.
+    /// Ends without a wipe: another value has taken over the memory.
     private consuming func giveUp() { discard self }
 
-    /// Copies bytes that the caller owns, and wipes, elsewhere.
+    /// Copies bytes that the caller owns and wipes.
     public init(copying bytes: Span<UInt8>) throws(CryptoError) {
         try self.init(zeroed: bytes.count)
-        // Both runs have `count` bytes and cannot overlap: the destination is fresh.
+        // Both buffers have `count` bytes and cannot overlap: the destination is fresh.
         unsafe bytes.withUnsafeBytes { source in
             if let start = source.baseAddress { unsafe base.copyMemory(from: start, byteCount: count) }
         }
@@ -78,7 +78,7 @@ import Synchronization
         return try body(&span)
     }
 
-    /// Copies bytes over those from `offset` on; all of them must fit.
+    /// Overwrites bytes from `offset` on; all new bytes must fit.
     public mutating func replace(at offset: Int, with bytes: Span<UInt8>) {
         precondition(offset >= 0 && bytes.count <= count - offset)
         unsafe bytes.withUnsafeBytes { source in
@@ -88,36 +88,36 @@ import Synchronization
         }
     }
 
-    /// A second copy in memory of its own.
+    /// Copies the bytes to memory of their own.
     public borrowing func copy() throws(CryptoError) -> SecretBytes {
         try withBytes { bytes throws(CryptoError) in try SecretBytes(copying: bytes) }
     }
 
-    /// A copy of some of the bytes.
+    /// Copies some of the bytes.
     public borrowing func copy(of range: Range<Int>) throws(CryptoError) -> SecretBytes {
         try withBytes { bytes throws(CryptoError) in try SecretBytes(copying: bytes.extracting(range)) }
     }
 
-    /// The bytes of the range alone, where they lie; the others are wiped with them.
+    /// Restricts the value to the range, in place; the other bytes are wiped together with it.
     public consuming func narrowed(to range: Range<Int>) -> SecretBytes { SecretBytes(range, of: self) }
 
-    /// Whether keys lie in memory that the kernel itself cannot look into, where it has such memory (memfd_secret(2),
-    /// Linux 5.14). It hibernates no machine in which some is in use, so a process asks for it that keeps keys for
-    /// long.
+    /// Whether keys are stored in memory inaccessible even to the kernel, if it supports that (memfd_secret(2), Linux
+    /// 5.14). The kernel cannot hibernate while such memory is in use, so only processes that keep keys for long
+    /// request it.
     public static var keepsKeysApart: Bool {
         get { KeysApart.isWanted.load(ordering: .relaxed) }
         set { KeysApart.isWanted.store(newValue, ordering: .relaxed) }
     }
 
-    /// The bytes, apart if that is wanted. No system call can read or write them then: nothing is read into them, nor
-    /// written from them.
+    /// The bytes in memory of that kind, if wanted. No system call can then read or write them, so they cannot be used
+    /// as an I/O buffer.
     public consuming func keptApart() throws(CryptoError) -> SecretBytes {
         guard SecretBytes.keepsKeysApart else { return self }
         return try SecretBytes(copyingApart: self)
     }
 
-    /// How many bytes of secrets lie in memory that the kernel would not lock (RLIMIT_MEMLOCK), so that they could
-    /// reach the swap space.
+    /// The number of secret bytes in memory that the kernel did not lock (RLIMIT_MEMLOCK), so that they could reach the
+    /// swap space.
     public static var unlockedByteCount: Int { SecretArena.unlockedBytes }
 
     borrowing func withPointer<R, E: Error>(_ body: (UnsafeMutablePointer<UInt8>) throws(E) -> R) throws(E) -> R {
@@ -129,20 +129,20 @@ private enum KeysApart {
     static let isWanted = Atomic(false)
 }
 
-/// A secret that several values share: read-only, wiped when the last of them goes.
+/// A secret shared by several values: read-only, wiped with the last reference.
 public final class Secret: Sendable, ExpressibleByStringLiteral {
     public let bytes: SecretBytes
 
     public init(_ bytes: consuming SecretBytes) { self.bytes = bytes }
 
-    /// A literal of the program's own text, which is no secret to a reader of the program.
+    /// A literal in the program's own text, which is not secret to readers of the program.
     public convenience init(stringLiteral literal: StaticString) {
         // A literal's bytes live as long as the process.
         let buffer = unsafe UnsafeBufferPointer(start: literal.utf8Start, count: literal.utf8CodeUnitCount)
         do throws(CryptoError) {
             self.init(try SecretBytes(copying: unsafe Span(_unsafeElements: buffer)))
         } catch {
-            // A literal cannot throw, and a secret that is missing must not pass for an empty one.
+            // A literal cannot throw, and a missing secret must not be mistaken for an empty one.
             fatalError("no memory for a secret")
         }
     }

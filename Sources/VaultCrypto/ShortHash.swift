@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import CSodium
 
-/// SipHash-2-4 under a key of this process, for tables in memory: an attacker who chooses attributes cannot choose
+/// SipHash-2-4 with a key per process, for tables in memory: an attacker who chooses attributes cannot choose
 /// collisions.
 ///
 /// The corresponding C function is `crypto_shorthash`.

@@ -9,7 +9,7 @@ public struct SigningKey: ~Copyable, Sendable {
 
     /// 32 bytes.
     public let publicKey: [UInt8]
-    /// The seed and the public key, as libsodium wants them.
+    /// The seed and the public key, in libsodium's form.
     private let secretKey: SecretBytes
 
     /// - Parameter seed: 32 bytes.
@@ -31,11 +31,11 @@ public struct SigningKey: ~Copyable, Sendable {
         self.secretKey = secretKey
     }
 
-    /// The 64 bytes of the signature over a message of two parts, of which the second may hold secrets.
+    /// Returns the 64-byte signature over a message of two parts, of which the second may contain secrets.
     public func sign(_ prefix: Span<UInt8>, _ body: Span<UInt8>) throws(CryptoError) -> [UInt8] {
         let message = try SigningKey.message(prefix, body)
         var signature = [UInt8](repeating: 0, count: SigningKey.signatureLength)
-        // The signature has its 64 bytes.
+        // The signature has 64 bytes.
         unsafe signature.withUnsafeMutableBufferPointer { output in
             unsafe message.withPointer { bytes in
                 unsafe secretKey.withPointer { secretKey in
@@ -48,10 +48,10 @@ public struct SigningKey: ~Copyable, Sendable {
         return signature
     }
 
-    /// Checks a signature over a message of two parts, of which the second may hold secrets.
+    /// Checks a signature over a message of two parts, of which the second may contain secrets.
     ///
     /// - Throws: `.authenticationFailed` for another key or message, an altered byte, a signature or a public key of
-    ///   another length, and for a public key that is no point of the curve or one of small order.
+    ///   another length, and for a public key that is not a point of the curve or is of small order.
     public static func verify(
         _ signature: Span<UInt8>, _ prefix: Span<UInt8>, _ body: Span<UInt8>, publicKey: Span<UInt8>
     ) throws(CryptoError) {
@@ -70,7 +70,7 @@ public struct SigningKey: ~Copyable, Sendable {
         guard isRight else { throw .authenticationFailed }
     }
 
-    /// Both parts in a row, for libsodium reads a message twice and in one piece.
+    /// Concatenates both parts, since libsodium reads a message twice and in one piece.
     private static func message(_ prefix: Span<UInt8>, _ body: Span<UInt8>) throws(CryptoError) -> SecretBytes {
         precondition(Sodium.ready)
         var message = try SecretBytes(zeroed: prefix.count + body.count)

@@ -3,7 +3,7 @@ import CLinux
 import CSodium
 
 enum Sodium {
-    /// Whether libsodium is ready; every entrance to this module looks here first, since libsodium's own functions
+    /// Whether libsodium is ready; every entry point of this module checks this first, since libsodium's own functions
     /// abort before `sodium_init`.
     static let ready = sodium_init() >= 0
 
@@ -17,31 +17,31 @@ enum Sodium {
         unsafe randombytes_buf(base, bytes.count)
     }
 
-    /// How much of the stack a primitive may have used, in bytes: several blocks of 1 KiB for Argon2id, and for a hash
-    /// or a box some hundred bytes.
+    /// The maximum stack use of a primitive, in bytes: several blocks of 1 KiB for Argon2id, some hundred bytes for a
+    /// hash or a box.
     enum StackDepth: Int { case derivation = 32768, hashOrBox = 8192 }
 
-    /// Wipes what a primitive that has just returned left on the stack of this thread, below the caller.
+    /// Wipes the stack of this thread below the caller, where a primitive that has just returned may have left data.
     static func wipeStack(_ depth: StackDepth = .hashOrBox) { clinux_wipe_stack(depth.rawValue) }
 
-    /// Wipes bytes in a way that the optimizer keeps. The corresponding C function is `sodium_memzero`.
+    /// Wipes bytes in a way that the optimizer does not remove. The corresponding C function is `sodium_memzero`.
     static func wipe(_ bytes: UnsafeMutableRawBufferPointer) {
         guard let base = bytes.baseAddress else { return }
         unsafe sodium_memzero(base, bytes.count)
     }
 }
 
-/// Says what happens when libsodium cannot go on: when the kernel gives no random numbers, or after a fault of this
-/// module.
+/// Sets the handler for when libsodium cannot continue: if the kernel provides no random numbers, or after a fault of
+/// this module.
 ///
-/// The corresponding C function is `sodium_set_misuse_handler`; without a handler, and when the handler returns, the
+/// The corresponding C function is `sodium_set_misuse_handler`; without a handler, or if the handler returns, the
 /// process aborts.
 public func setHandlerOfLastResort(_ handler: @convention(c) () -> Void) {
     _ = sodium_set_misuse_handler(handler)
 }
 
 extension Span<UInt8> {
-    /// Lends the bytes with an address even when there are none: libsodium's parameters are annotated as nonnull.
+    /// Lends the bytes with a non-null address even if empty, as libsodium's parameters are annotated as nonnull.
     func withPointer<R>(_ body: (UnsafePointer<UInt8>, Int) -> R) -> R {
         unsafe withUnsafeBufferPointer { buffer in
             if let base = buffer.baseAddress { return unsafe body(base, buffer.count) }
@@ -51,7 +51,7 @@ extension Span<UInt8> {
     }
 }
 
-/// Whether two runs of bytes are equal, in a time that depends on their length alone.
+/// Whether two byte strings are equal, in a time that depends only on their length.
 ///
 /// The corresponding C function is `sodium_memcmp`.
 public func isEqualInConstantTime(_ a: Span<UInt8>, _ b: Span<UInt8>) -> Bool {
@@ -63,7 +63,7 @@ public func isEqualInConstantTime(_ a: Span<UInt8>, _ b: Span<UInt8>) -> Bool {
     }
 }
 
-/// Wipes an ordinary array in place, for the few edges where a signature forces a secret into one.
+/// Wipes an ordinary array in place, for the few places where an API requires a secret in one.
 public func wipe(_ bytes: inout [UInt8]) {
     unsafe bytes.withUnsafeMutableBytes { unsafe Sodium.wipe($0) }
 }

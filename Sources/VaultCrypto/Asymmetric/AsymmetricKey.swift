@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 import CCrypto
 
-/// A key of RSA or of a NIST curve as libcrypto wants it, made for one operation: numbers in locked memory, which are
+/// A key of RSA or of a NIST curve in libcrypto's form, made for one operation: numbers in locked memory, which are
 /// loaded, used and wiped.
 package struct AsymmetricKey: ~Copyable, Sendable {
-    /// How a message gets the length of a block, or how it is signed.
+    /// The padding of a message to the length of a block, or the signature scheme.
     package enum Scheme: UInt32, Sendable {
-        /// None: a block as it is.
+        /// No padding: the block is used as it is.
         case raw = 0
         /// RFC 8017, 7.2 and 8.2.
         case pkcs1
-        /// RFC 8017, 8.1, with the same hash in MGF1, and salt as long as it.
+        /// RFC 8017, 8.1, with the same hash in MGF1, and a salt as long as the hash.
         case pss
         /// RFC 8017, 7.1, with the same hash in MGF1 and no label.
         case oaep
@@ -18,16 +18,16 @@ package struct AsymmetricKey: ~Copyable, Sendable {
         case ecdsa
     }
 
-    /// Nil: RSA.
+    /// `nil` for RSA.
     private let curve: NISTCurve?
     private let numbers: SecretBytes
     private let ranges: [Range<Int>]
-    /// How many bytes come out of RSA: those of the modulus.
+    /// The output length of RSA in bytes: that of the modulus.
     private let blockLength: Int
 
     /// - Parameters:
-    ///   - bytes: hold the numbers, big-endian.
-    ///   - ranges: where n and e stand, and of a private key d, p, q, dP, dQ and qInv (RFC 8017, 3.2).
+    ///   - bytes: contain the numbers, big-endian.
+    ///   - ranges: of n and e, and for a private key d, p, q, dP, dQ and qInv (RFC 8017, 3.2).
     package init(rsa bytes: Span<UInt8>, _ ranges: [Range<Int>]) throws(CryptoError) {
         guard let modulus = ranges.first else { throw .authenticationFailed }
         let end = ranges.reduce(0) { $0 + $1.count }
@@ -37,11 +37,11 @@ package struct AsymmetricKey: ~Copyable, Sendable {
         self.numbers = numbers
     }
 
-    /// A private key of RSA of which dP and dQ were left out.
+    /// A private RSA key whose dP and dQ were left out.
     ///
-    /// - Parameter ranges: where n, e, d, p, q and qInv stand.
-    /// - Throws: `.authenticationFailed` when p times q is not n, or qInv is not q's inverse modulo p; whether d fits
-    ///   to them is seen by a signature.
+    /// - Parameter ranges: of n, e, d, p, q and qInv.
+    /// - Throws: `.authenticationFailed` if p times q is not n, or qInv is not q's inverse modulo p; whether d matches
+    ///   them is checked by a signature.
     package static func completing(rsa bytes: Span<UInt8>, _ ranges: [Range<Int>]) throws(CryptoError) -> AsymmetricKey
     {
         let (p, q) = (ranges[3], ranges[4])
@@ -65,10 +65,10 @@ package struct AsymmetricKey: ~Copyable, Sendable {
         }
     }
 
-    /// - Parameter representation: 4, x and y, and of a private key its number, each as long as the curve's.
+    /// - Parameter representation: 4, x and y, and for a private key its number, each as long as the curve's.
     package init(_ curve: NISTCurve, _ representation: Span<UInt8>) throws(CryptoError) {
         let point = curve.pointLength
-        // Of what begins with 6 or 7, a hybrid form, libcrypto would take the same key.
+        // For a first byte of 6 or 7, a hybrid form, libcrypto would accept the same key.
         guard representation.count == point || representation.count == point + curve.length, representation[0] == 4
         else { throw .authenticationFailed }
         var numbers = try SecretBytes(zeroed: representation.count)
@@ -78,9 +78,9 @@ package struct AsymmetricKey: ~Copyable, Sendable {
         self.numbers = numbers
     }
 
-    /// Copies the parts in a row.
+    /// Copies the parts consecutively.
     ///
-    /// - Returns: where they stand.
+    /// - Returns: their ranges in the output.
     private static func copy(
         _ parts: [Range<Int>], of bytes: Span<UInt8>, isReversed: (Int) -> Bool, to output: inout SecretBytes
     ) -> [Range<Int>] {
@@ -97,10 +97,10 @@ package struct AsymmetricKey: ~Copyable, Sendable {
         }
     }
 
-    /// A new key. What comes is as the initializers take it: of a curve 4, x, y and the private number; of RSA, whose
-    /// public exponent is 65,537, all eight numbers, each as long as the modulus.
+    /// Generates a key in the form that the initializers take: for a curve 4, x, y and the private number; for RSA,
+    /// whose public exponent is 65,537, all eight numbers, each as long as the modulus.
     ///
-    /// - Parameter bits: of RSA 512 to 8,192.
+    /// - Parameter bits: for RSA, 512 to 8,192.
     package static func make(curve: NISTCurve?, bits: Int) throws(CryptoError) -> SecretBytes {
         let length = (bits + 7) / 8
         let count = curve.map { $0.pointLength + $0.length } ?? 8 * length
@@ -114,24 +114,24 @@ package struct AsymmetricKey: ~Copyable, Sendable {
         return output
     }
 
-    /// - Throws: `.authenticationFailed` for a point outside its curve, and for private numbers that do not belong
-    ///   together or to the public ones; `.unavailable` without libcrypto 3.
+    /// - Throws: `.authenticationFailed` for a point outside its curve, and for private numbers that are inconsistent
+    ///   with each other or with the public ones; `.unavailable` without libcrypto 3.
     package borrowing func check() throws(CryptoError) {
         let result = unsafe with { unsafe ccrypto_key_check($0) }
         try finish(result)
     }
 
-    /// - Parameter hash: nil with ``Scheme/raw`` and ``Scheme/ecdsa``, and with PKCS#1 when the digest is signed
+    /// - Parameter hash: `nil` with ``Scheme/raw`` and ``Scheme/ecdsa``, and with PKCS#1 if the digest is signed
     ///   without its name.
     package borrowing func sign(
         _ digest: Span<UInt8>, _ scheme: Scheme, _ hash: DigestAlgorithm?
     ) throws(CryptoError) -> [UInt8] {
-        // Two INTEGERs, each with a zero byte, and three heads, one of which may have a longer length.
+        // Two INTEGERs, each with a zero byte, and three heads, of which one may have a longer length.
         let room = curve.map { 2 * ($0.length + 1) + 7 } ?? blockLength
         return try unsafe output(of: ccrypto_key_sign, digest, scheme, hash, room: room)
     }
 
-    /// - Throws: `.authenticationFailed` for another key or digest, and for what is no signature.
+    /// - Throws: `.authenticationFailed` for another key or digest, and for an invalid signature.
     package borrowing func verify(
         _ signature: Span<UInt8>, of digest: Span<UInt8>, _ scheme: Scheme, _ hash: DigestAlgorithm?
     ) throws(CryptoError) {
@@ -153,8 +153,8 @@ package struct AsymmetricKey: ~Copyable, Sendable {
         try unsafe output(of: ccrypto_key_encrypt, message, scheme, hash, room: blockLength)
     }
 
-    /// - Parameter block: as long as the modulus. With PKCS#1 a wrong padding gives a message as well, which is always
-    ///   the same for the same block.
+    /// - Parameter block: as long as the modulus. With PKCS#1 a wrong padding also gives a message, which is always the
+    ///   same for the same block.
     package borrowing func decrypt(
         _ block: Span<UInt8>, _ scheme: Scheme, _ hash: DigestAlgorithm?
     ) throws(CryptoError) -> SecretBytes {
@@ -166,7 +166,7 @@ package struct AsymmetricKey: ~Copyable, Sendable {
         return output.narrowed(to: 0..<result)
     }
 
-    /// What was signed without a scheme: a whole block.
+    /// Returns the whole block that was signed without a scheme.
     package borrowing func recover(_ signature: Span<UInt8>) throws(CryptoError) -> [UInt8] {
         var output = [UInt8](repeating: 0, count: blockLength)
         let result = unsafe with { key in
@@ -197,7 +197,7 @@ package struct AsymmetricKey: ~Copyable, Sendable {
         return output
     }
 
-    /// Signing, encrypting and decrypting, which take the same.
+    /// The common type of signing, encrypting and decrypting.
     private typealias Operation = (
         UnsafePointer<ccrypto_key>?, ccrypto_scheme, Int32, ccrypto_number, UnsafeMutableRawPointer?, Int
     ) -> Int
@@ -214,7 +214,7 @@ package struct AsymmetricKey: ~Copyable, Sendable {
         return output
     }
 
-    /// - Parameter output: has the room that is said.
+    /// - Parameter output: has the given room.
     private borrowing func apply(
         _ operation: Operation, to input: Span<UInt8>, _ scheme: Scheme, _ hash: DigestAlgorithm?,
         _ output: UnsafeMutableRawPointer?, _ room: Int
@@ -228,7 +228,7 @@ package struct AsymmetricKey: ~Copyable, Sendable {
         }
     }
 
-    /// Lends the key to C, for as long as the body runs.
+    /// Lends the key to C while the body runs.
     private borrowing func with(_ body: (UnsafePointer<ccrypto_key>) -> Int) -> Int {
         let curve = curve
         let ranges = ranges

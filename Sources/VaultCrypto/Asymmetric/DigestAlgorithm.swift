@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import CCrypto
 
-/// SHA-1 and SHA-2 (FIPS 180-4), each by its bits. What they serve is Apple's: nothing of a vault depends on them.
+/// SHA-1 and SHA-2 (FIPS 180-4), each by its bits. Used for Apple's interfaces: vaults do not depend on them.
 package enum DigestAlgorithm: Int32, Sendable, CaseIterable {
     case sha1 = 160
     case sha224 = 224
@@ -9,7 +9,7 @@ package enum DigestAlgorithm: Int32, Sendable, CaseIterable {
     case sha384 = 384
     case sha512 = 512
 
-    /// The bytes of a digest: 20 to 64.
+    /// The length of a digest in bytes: 20 to 64.
     package var length: Int { Int(rawValue) / 8 }
 
     /// - Throws: `.unavailable` without libcrypto 3.
@@ -25,9 +25,9 @@ package enum DigestAlgorithm: Int32, Sendable, CaseIterable {
         return output
     }
 
-    /// The key derivation of ANSI X9.63 (SEC 1, 3.6.1): digests of the secret, a number and the shared information.
+    /// The key derivation of ANSI X9.63 (SEC 1, 3.6.1): digests of the secret, a counter and the shared information.
     ///
-    /// - Parameter count: how many bytes, 0 to 2³² − 1 times the length of a digest.
+    /// - Parameter count: the length of the result in bytes, 0 to 2³² − 1 times the length of a digest.
     package func derive(
         _ count: Int, from secret: borrowing SecretBytes, sharedInformation: Span<UInt8>
     ) throws(CryptoError) -> SecretBytes {
@@ -39,7 +39,7 @@ package enum DigestAlgorithm: Int32, Sendable, CaseIterable {
         for block in 0..<blocks {
             let number = (0..<4).map { UInt8(truncatingIfNeeded: (block + 1) >> (8 * (3 - $0))) }
             input.replace(at: secret.count, with: number.span)
-            // Each block has the place of one digest.
+            // Each block has room for one digest.
             let result = unsafe input.withPointer { start in
                 unsafe output.withPointer { place in
                     unsafe ccrypto_digest(

@@ -6,8 +6,8 @@ package enum NISTCurve: Int32, Sendable, CaseIterable {
     case p384 = 384
     case p521 = 521
 
-    /// The bytes of its numbers: 32, 48 or 66.
+    /// The length of its numbers in bytes: 32, 48 or 66.
     package var length: Int { (Int(rawValue) + 7) / 8 }
-    /// The bytes of a point (SEC 1, 2.3.3): 4, x and y.
+    /// The length of a point in bytes (SEC 1, 2.3.3): 4, x and y.
     package var pointLength: Int { 1 + 2 * length }
 }

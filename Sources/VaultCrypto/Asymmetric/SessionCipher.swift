@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 import CCrypto
 
-/// AES-GCM with a nonce of 16 bytes (NIST SP 800-38D), as Apple's hybrid encryption has it.
+/// AES-GCM with a nonce of 16 bytes (NIST SP 800-38D), as in Apple's hybrid encryption.
 package enum SessionCipher {
     package static let nonceLength = 16
     package static let tagLength = 16
 
     /// - Parameters:
-    ///   - key: 16 or 32 bytes, for this message alone.
+    ///   - key: 16 or 32 bytes, for this message only.
     ///   - nonce: 16 bytes.
     /// - Returns: the ciphertext, as long as the message, and a tag of 16 bytes.
     package static func seal(
@@ -36,7 +36,7 @@ package enum SessionCipher {
         guard nonce.count == nonceLength, sealed.count >= tagLength else { throw .authenticationFailed }
         let count = sealed.count - tagLength
         let output = try SecretBytes(zeroed: count)
-        // The tag lies behind the ciphertext, as which the output is as long.
+        // The tag follows the ciphertext, and the output is as long as the ciphertext.
         let result = unsafe output.withPointer { output in
             unsafe with(sealed, key, nonce, additional) { sealed, key, nonce, additional in
                 unsafe ccrypto_gcm_open(
