@@ -10,7 +10,7 @@ typedef struct pkey pkey;
 typedef struct operation operation;
 typedef struct number number;
 
-// OSSL_PARAM, and its types that are used here.
+// OSSL_PARAM, and the types of it in use.
 typedef struct {
     const char *name;
     unsigned type;
@@ -85,7 +85,7 @@ static long ready(void) {
     return state;
 }
 
-// What an operation ends with: nothing that failed in it stays with the thread.
+// The end of an operation: errors from it are removed from the thread's queue.
 static long ended(long result) {
     ccrypto_forget_errors();
     return result;
@@ -101,7 +101,7 @@ static const char *curve_name(int curve) {
 }
 
 static parameter text(const char *name, const char *value) {
-    // libcrypto reads what the constant points to, and no more.
+    // libcrypto only reads the constant.
     return (parameter){name, type_text, (void *)value, strlen(value), 0};
 }
 
@@ -109,7 +109,7 @@ static parameter of(const char *name, unsigned type, ccrypto_number value) {
     return (parameter){name, type, (void *)value.bytes, value.count, 0};
 }
 
-// NULL: these are no numbers of a key, or there is no memory.
+// NULL if these are not numbers of a key, or there is no memory.
 static pkey *load_key(const ccrypto_key *key) {
     parameter parameters[ccrypto_rsa_numbers + 2] = {{0}};
     int count = 0, is_private;
@@ -134,7 +134,7 @@ static pkey *load_key(const ccrypto_key *key) {
     return loaded;
 }
 
-// An operation that holds the key, the only one that does. NULL as above.
+// An operation that holds the only reference to the key. NULL as above.
 static operation *operation_of(const ccrypto_key *key) {
     pkey *loaded = load_key(key);
     operation *made = loaded ? lib.new_from_key(context, loaded, NULL) : NULL;
@@ -152,7 +152,7 @@ long ccrypto_key_check(const ccrypto_key *key) {
     return ended(done ? 0 : -EINVAL);
 }
 
-// Writes a number of the key, and wipes libcrypto's copy.
+// Writes a number of the key and wipes libcrypto's copy.
 static int write(const pkey *key, const char *name, unsigned char *output, size_t length) {
     number *value = NULL;
     int done = lib.get_number(key, name, &value) == 1 && lib.write_number(value, output, (int)length) == (int)length;
@@ -197,7 +197,7 @@ long ccrypto_key_generate(int curve, int rsa_bits, void *output, size_t room) {
 
 enum { scheme_parameters = 5 };
 
-// 0: there is no such hash.
+// Returns 0 if there is no such hash.
 static int describe(ccrypto_scheme scheme, int hash, parameter parameters[scheme_parameters]) {
     static const char *const modes[] = {"none", "pkcs1", "pss", "oaep"};
     const char *name = ccrypto_hash_name(hash);
@@ -288,7 +288,7 @@ long ccrypto_key_exchange(const ccrypto_key *key, const ccrypto_key *peer, void 
     if (flaw) return flaw;
     operation *deriving = operation_of(key);
     pkey *other = load_key(peer);
-    // Setting the peer checks that it is a point of the curve's.
+    // Setting the peer checks that it is a point of the curve.
     int done = deriving && other && lib.init_derive(deriving, NULL) == 1 && lib.set_peer(deriving, other) == 1 &&
                lib.derive(deriving, output, &room) == 1;
     lib.free_operation(deriving);

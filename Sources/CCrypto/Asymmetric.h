@@ -4,16 +4,16 @@
 #include "CCryptoAsymmetric.h"
 #include "Context.h"
 
-// libcrypto's name of a hash. NULL: there is none.
+// libcrypto's name of a hash; NULL if there is none.
 HIDDEN const char *ccrypto_hash_name(int hash);
 
-// As `ccrypto_key_sign` with `ecdsa`. What fails leaves its reasons with the thread.
+// As `ccrypto_key_sign` with `ecdsa`. Failures leave their reasons in the thread's error queue.
 HIDDEN long ccrypto_curve_sign(const ccrypto_key *key, ccrypto_number digest, void *signature, size_t room);
 
-// Takes the message out of a block that was decrypted without a look at its padding (RFC 8017, 7.2.2).
+// Extracts the message from a block that was decrypted without checking its padding (RFC 8017, 7.2.2).
 //
-// `exponent`: the private one, little-endian. `ciphertext`: as long as the block, of which the message's bytes take the
-// place. How many they are; a padding that is wrong gives other bytes, always the same for this ciphertext.
+// `exponent`: the private one, little-endian. `ciphertext`: as long as the block, which the message's bytes overwrite.
+// Returns the length of the message; a wrong padding gives other bytes, always the same for this ciphertext.
 HIDDEN long ccrypto_message_of_block(ccrypto_number exponent, ccrypto_number ciphertext, unsigned char *block,
                                      size_t count);
 #endif

@@ -112,7 +112,7 @@ long ccrypto_aes_cbc(int encrypts, const void *key, size_t key_length, const voi
     int done = lib.init(context, cipher, NULL, key, vector, encrypts) == 1 &&
                lib.update(context, output, &first, input, (int)input_length) == 1 &&
                lib.final(context, (unsigned char *)output + first, &last) == 1;
-    // Wipes the round keys and what was left of a block.
+    // Wipes the round keys and the rest of a block.
     lib.free_context(context);
     return done ? first + last : -EBADMSG;
 }
@@ -126,7 +126,7 @@ long ccrypto_aes_gcm_open(const void *key, const void *nonce, const void *tag, c
     if (!context) return -ENOMEM;
     unsigned char rest[16];
     int first = 0, last = 0;
-    // EVP_CTRL_AEAD_SET_TAG; a nonce of 12 bytes is what GCM has if nothing else is said.
+    // EVP_CTRL_AEAD_SET_TAG; a nonce of 12 bytes is the default of GCM.
     int done = lib.init(context, lib.aes_256_gcm(), NULL, key, nonce, 0) == 1 &&
                lib.update(context, output, &first, input, (int)input_length) == 1 &&
                lib.control(context, 0x11, 16, (void *)tag) == 1 && lib.final(context, rest, &last) == 1;
@@ -134,7 +134,7 @@ long ccrypto_aes_gcm_open(const void *key, const void *nonce, const void *tag, c
     return done ? 0 : -EBADMSG;
 }
 
-// The base to the power of the private number, which takes the same time for every private number.
+// The base to the power of the private number, in a time that does not depend on the private number.
 static long oakley_power(const void *base, size_t base_length, const void *private, void *output) {
     long flaw = ready();
     if (flaw) return flaw;
@@ -144,12 +144,12 @@ static long oakley_power(const void *base, size_t base_length, const void *priva
     number *b = lib.read_number(base, (int)base_length, NULL), *exponent = lib.read_number(private, 128, NULL);
     flaw = -ENOMEM;
     if (context && prime && last && result && b && exponent && lib.subtract(last, prime, lib.one())) {
-        // Powers of 0, 1 and p - 1 are known without the private number.
+        // Powers of 0, 1 and p - 1 are predictable without the private number.
         if (lib.compare(b, lib.one()) <= 0 || lib.compare(b, last) >= 0) flaw = -EINVAL;
         else if (lib.power(result, b, exponent, prime, context, NULL) == 1 &&
                  lib.write_number(result, output, 128) == 128) flaw = 0;
     }
-    // Each takes a null pointer.
+    // All of these accept a null pointer.
     lib.wipe_number(exponent);
     lib.wipe_number(b);
     lib.wipe_number(result);

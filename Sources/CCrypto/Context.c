@@ -4,8 +4,8 @@
 #include <errno.h>
 #include <pthread.h>
 
-// What the host's openssl.cnf says does not count in a context of one's own, and what is done in it changes nothing for
-// others in this process who use the same library.
+// A separate context: the host's openssl.cnf does not affect it, and operations in it do not affect other users of the
+// library in this process.
 static struct {
     ccrypto_context *(*new_context)(void);
     int (*mark_errors)(void);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// ECDSA with a key that is loaded for one signature. EVP makes the key's curve anew with every key, which takes longer
-// than the signature: 31 of 55 microseconds with P-256. Here a process makes each curve once. It is no secret.
+// ECDSA with a key that is loaded for one signature. EVP builds the key's curve again for every key, which takes longer
+// than the signature: 31 of 55 microseconds with P-256. Here a process builds each curve once. The curve is not secret.
 #include "Asymmetric.h"
 #include <errno.h>
 #include <limits.h>
@@ -26,7 +26,7 @@ static struct {
 } lib;
 
 static const struct {
-    // Its bits, and libcrypto's number of it: prime256v1, secp384r1 and secp521r1.
+    // The bits, and libcrypto's number: prime256v1, secp384r1 and secp521r1.
     int bits, number;
 } curves[] = {{256, 415}, {384, 715}, {521, 716}};
 
@@ -50,14 +50,14 @@ static void load(void) {
     if (!state) state = ccrypto_get_context(&context);
 }
 
-// NULL: there is no such curve, or no memory.
+// NULL if there is no such curve or no memory.
 static const group *group_of(int bits) {
     for (int index = 0; index < curve_count; index++) {
         if (curves[index].bits != bits) continue;
         group *known = atomic_load(&groups[index]);
         if (known) return known;
         group *made = lib.new_group(context, NULL, curves[index].number);
-        // Another thread may have been faster.
+        // Another thread may have been first.
         if (!made || atomic_compare_exchange_strong(&groups[index], &known, made)) return made;
         lib.free_group(made);
         return known;
@@ -65,7 +65,7 @@ static const group *group_of(int bits) {
     return NULL;
 }
 
-// With the private number alone, which EC_KEY_free wipes.
+// Loads a key with the private number only, which EC_KEY_free wipes.
 static curve_key *load_key(int bits, ccrypto_number private) {
     const group *curve = group_of(bits);
     curve_key *key = curve ? lib.new_key(context, NULL) : NULL;

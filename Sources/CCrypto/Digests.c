@@ -104,6 +104,6 @@ long ccrypto_gcm_seal(ccrypto_number key, const void *nonce, ccrypto_number addi
 
 long ccrypto_gcm_open(ccrypto_number key, const void *nonce, ccrypto_number additional, ccrypto_number input,
                       const void *tag, void *output) {
-    // The tag is only read then.
+    // The tag is only read in this case.
     return gcm(0, key, nonce, additional, input, output, (void *)tag);
 }

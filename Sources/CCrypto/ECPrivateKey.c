@@ -39,7 +39,7 @@ static void load(void) {
     state = ccrypto_load_3(functions, sizeof functions / sizeof *functions);
 }
 
-// The private number of an ECPrivateKey (RFC 5915). Its point is made of it: files may leave it out.
+// The private number of an ECPrivateKey (RFC 5915). Its point is computed from it, since files may omit the point.
 static ccrypto_number private_number(ccrypto_number encoded) {
     ccrypto_number inner = ccrypto_take(&encoded, 0x30), version = ccrypto_take(&inner, 0x02);
     if (version.count != 1 || *(const unsigned char *)version.bytes != 1) return (ccrypto_number){NULL, 0};

@@ -7,6 +7,7 @@
 enum { ccrypto_most_curve_key = 1 + 3 * 66 };
 
 // Writes 4, x, y and the private number of an ECPrivateKey (RFC 5915) of P-256, P-384 or P-521, by libcrypto's number
-// of the curve. How many bytes, or -ENOTSUP for another curve, -EBADMSG for what is no key of it. Errors are marked.
+// of the curve. Returns the number of bytes, -ENOTSUP for another curve, or -EBADMSG if it is not a key of that curve.
+// The caller marks errors.
 HIDDEN long ccrypto_write_curve_key(ccrypto_context *context, int name, ccrypto_number encoded, unsigned char *output);
 #endif

@@ -3,8 +3,8 @@
 #define CCRYPTO_ELEMENT_H
 #include "CCryptoNumber.h"
 
-// Takes the next DER element (X.690) from the bytes: its content, or no bytes when it has another tag, goes beyond the
-// end, or has a length of more than 32 bits. Then nothing was taken.
+// Takes the next DER element (X.690) from the bytes: returns its content, or no bytes if it has another tag, exceeds
+// the end, or has a length of more than 32 bits. Nothing is taken then.
 static inline ccrypto_number ccrypto_take(ccrypto_number *from, unsigned char tag) {
     const ccrypto_number none = {NULL, 0};
     const unsigned char *next = from->bytes;

@@ -8,6 +8,6 @@ struct ccrypto_function {
     const char *name;
 };
 
-// Finds functions of libcrypto, which is loaded by name. -ENOENT: it is not there; -ENOSYS: it has not all of them.
+// Finds functions of libcrypto, which is loaded by name. -ENOENT if it is missing; -ENOSYS if it lacks one of them.
 __attribute__((visibility("hidden"))) long ccrypto_load(const struct ccrypto_function *functions, size_t count);
 #endif

@@ -20,8 +20,8 @@ typedef struct sealed sealed;
 typedef struct private_key private_key;
 typedef struct digest digest;
 
-// Structures whose fields the library's headers show, so that all its releases with this name have them: PKCS7 with an
-// encrypted content, and ASN1_TYPE.
+// Structures whose fields are in the library's public headers and so the same in all releases of this name: PKCS7 with
+// an encrypted content, and ASN1_TYPE.
 typedef struct {
     object *content_type;
     algorithm *algorithm;
@@ -115,7 +115,7 @@ static void load(void) {
         {(void **)&lib.fetch_digest, "EVP_MD_fetch"},
         {(void **)&lib.free_digest, "EVP_MD_free"},
     };
-    // What marks errors is found with the other context.
+    // The functions that mark errors are loaded with the other context.
     state = ccrypto_get_context(&context);
     if (!state) state = ccrypto_load_3(functions, sizeof functions / sizeof *functions);
     if (state) return;
@@ -123,12 +123,12 @@ static void load(void) {
     context = lib.new_context();
     if (!context) state = -ENOMEM;
     else if (!lib.load_provider(context, "default")) state = -ENOSYS;
-    // RC2 and the like. Where it is not installed, such a file is one of an unknown cipher.
+    // RC2 and the like. If the provider is not installed, such a file has an unknown cipher.
     else lib.load_provider(context, "legacy");
     ccrypto_forget_errors();
 }
 
-// libcrypto's numbers of the kinds of things.
+// libcrypto's numbers of object types.
 enum {
     kind_data = 21, kind_encrypted = 26, kind_key = 150, kind_sealed_key = 151, kind_certificate = 152, kind_bags = 155,
     kind_key_id = 157, kind_x509 = 158, kind_rsa = 6, kind_curve = 408, kind_pbmac1 = 162, type_octets = 4,
@@ -141,7 +141,7 @@ enum { most_rounds = 10000000, most_rounds_of_all = 4 * most_rounds };
 struct reading {
     const char *password;
     int password_length;
-    // Whether the password is known to be the right one.
+    // Whether the password is known to be right.
     int is_right;
     long parts, rounds;
     ccrypto_bag_visitor visitor;
@@ -149,7 +149,7 @@ struct reading {
 
 // MARK: Rounds
 
-// Bounds what a derivation costs before there is one.
+// Bounds the cost of a derivation before it is run.
 static long take_rounds(struct reading *reading, long rounds) {
     if (rounds < 0) return rounds;
     if (rounds == 0 || rounds > most_rounds) return -EFBIG;
@@ -159,26 +159,26 @@ static long take_rounds(struct reading *reading, long rounds) {
 
 // MARK: Password
 
-// Whether the authentication code is one that the library can make.
+// Checks whether the library can compute the authentication code.
 static long check_code(struct reading *reading, const file *from) {
     const string *code = NULL, *salt = NULL, *rounds = NULL;
     const algorithm *of = NULL;
     lib.code_of(&code, &of, &salt, &rounds, from);
     const object *kind = NULL;
     lib.split(&kind, NULL, NULL, of);
-    // The library makes these since version 3.4.
+    // The library supports this code since version 3.4.
     if (lib.kind(kind) == kind_pbmac1)
         return lib.version() < 0x30400000 ? -ENOTSUP : take_rounds(reading, ccrypto_rounds_of_scheme(of));
     const char *name = lib.short_name(lib.kind(kind));
     digest *fetched = name ? lib.fetch_digest(context, name, NULL) : NULL;
     if (!fetched) return -ENOTSUP;
     lib.free_digest(fetched);
-    // A number that does not fit is -1, and one that is missing is 1.
+    // A number that does not fit is -1, and a missing one is 1.
     long count = rounds ? lib.integer_of(rounds) : 1;
     return take_rounds(reading, count < 0 ? 0 : count);
 }
 
-// An empty password and none differ in two zero bytes, and programs disagree about which to write.
+// An empty password and no password differ in two zero bytes, and programs disagree about which to use.
 static long find_password(struct reading *reading, file *from) {
     if (!lib.has_code(from)) return 0;
     for (int try = 0; try < 2; try++) {
@@ -194,14 +194,14 @@ static long find_password(struct reading *reading, file *from) {
     return -EACCES;
 }
 
-// Whether it is worth another try, where no code told which of the two empty passwords it is.
+// Whether to try the other form of the empty password, if no code has shown which it is.
 static int takes_other_password(struct reading *reading) {
     if (reading->is_right || reading->password_length || reading->password) return 0;
     reading->password = "";
     return 1;
 }
 
-// What does not decrypt, though its algorithm may be known. The reasons that the library gives differ by its release.
+// The error for failed decryption although the algorithm may be known. The library's reasons differ by release.
 static long undecrypted(const struct reading *reading) { return reading->is_right ? -ENOTSUP : -EACCES; }
 
 // MARK: Keys
@@ -260,14 +260,14 @@ static long visit_sealed_key(struct reading *reading, bag *from) {
 
 // MARK: Bags
 
-// The bytes of a certificate, as they lie in the bag: what the library makes of them belongs to another context.
+// The bytes of a certificate as stored in the bag: the library's parsed form belongs to another context.
 static long visit_certificate(struct reading *reading, bag *from) {
     unsigned char *encoded = NULL;
     if (lib.kind_within(from) != kind_x509) return 0;
     int count = lib.write_bag(from, &encoded);
     if (count <= 0) return -ENOMEM;
     ccrypto_number bytes = {encoded, (size_t)count};
-    // A bag is its kind and [0] its value, and so is the certificate's.
+    // A bag is its kind and [0] its value, and so is the certificate's value.
     for (int level = 0; level < 2; level++) {
         bytes = ccrypto_take(&bytes, 0x30);
         ccrypto_take(&bytes, 0x06);
@@ -290,7 +290,7 @@ static long visit_all(struct reading *reading, const stack *bags, int depth) {
         case kind_sealed_key: flaw = visit_sealed_key(reading, next); break;
         case kind_bags: flaw = visit_all(reading, lib.bags_within(next), depth + 1); break;
         case kind_certificate: flaw = visit_certificate(reading, next); break;
-        // Revocation lists, other secrets and what is not known are passed over.
+        // Revocation lists, other secrets and unknown bags are skipped.
         default: break;
         }
         if (flaw) return flaw;
@@ -305,7 +305,7 @@ static long visit_safe(struct reading *reading, safe *from) {
     stack *bags = NULL;
     if (kind == kind_data) {
         bags = lib.open_bags(from);
-        // A key may lie in it that no password protects.
+        // The content may include a key that no password protects.
         lib.wipe((void *)lib.bytes_of(from->content), (size_t)lib.length_of(from->content));
         if (!bags) return -EBADMSG;
     } else {
@@ -319,7 +319,7 @@ static long visit_safe(struct reading *reading, safe *from) {
         reading->is_right = 1;
     }
     long flaw = visit_all(reading, bags, 0);
-    // Wipes the keys that are not sealed again.
+    // Wipes the keys of bags that are not encrypted themselves.
     lib.free_all(bags, lib.free_bag);
     return flaw;
 }
@@ -330,7 +330,7 @@ static long read_all(struct reading *reading, ccrypto_number from) {
     if (!made) return -ENOMEM;
     long flaw = lib.read_file(&made, &place, (long)from.count) ? 0 : -EBADMSG;
     stack *safes = flaw ? NULL : lib.safes_of(made);
-    // Signed by a key instead of a password, or nothing at all.
+    // The file is signed by a key instead of a password, or not at all.
     if (!flaw && !safes) flaw = -EBADMSG;
     if (!flaw) flaw = find_password(reading, made);
     for (int index = 0; !flaw && index < lib.count(safes); index++)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What formats leave out of a private key of RSA, since it follows from the rest.
+// The numbers that formats omit from a private RSA key, since they follow from the rest.
 #include "CCryptoAsymmetric.h"
 #include "Context.h"
 #include <errno.h>
@@ -41,7 +41,7 @@ static void load(void) {
     state = ccrypto_load_3(functions, sizeof functions / sizeof *functions);
 }
 
-// A number of which no calculation is to take a time of its own: BN_FLG_CONSTTIME.
+// Marks a number for constant-time calculation: BN_FLG_CONSTTIME.
 static number *keep_secret(number *value) {
     if (value) lib.set_flags(value, 0x04);
     return value;
@@ -62,7 +62,7 @@ static int fit(const number *n, const number *p, const number *q, const number *
     return done;
 }
 
-// Writes the rest of d by p - 1, as long as p.
+// Writes d modulo p - 1, as long as p.
 static int write_exponent(const number *d, const number *p, ccrypto_number length_of, void *output,
                           number_context *context) {
     number *less = keep_secret(lib.make()), *rest = keep_secret(lib.make());

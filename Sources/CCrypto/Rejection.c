@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Decryption that never tells whether the padding was right: who can find that out about texts of their own choice can
-// read those of others (Bleichenbacher, CRYPTO '98). A wrong one gives a message that looks random and is always the
-// same for its ciphertext: draft-irtf-cfrg-rsa-guidance, as libcrypto has it from version 3.2 on.
+// Decryption that never reveals whether the padding was right: an attacker who learns that for chosen ciphertexts can
+// read those of others (Bleichenbacher, CRYPTO '98). A wrong padding gives a message that looks random and is always
+// the same for its ciphertext: draft-irtf-cfrg-rsa-guidance, as in libcrypto from version 3.2.
 #include "Asymmetric.h"
 #include <errno.h>
 #include <pthread.h>
@@ -52,7 +52,7 @@ static int expand(const unsigned char *key, const char *label, unsigned char *ou
     return done;
 }
 
-// The compiler must not find out what a mask is made of, or it would make a branch of it.
+// Hides from the compiler how a mask was computed, so that it does not make a branch of it.
 static size_t hidden(size_t value) {
     __asm__("" : "+r"(value));
     return value;
@@ -63,7 +63,7 @@ static size_t if_zero(size_t value) { return hidden(0 - ((~value & (value - 1)) 
 static size_t if_less(size_t a, size_t b) { return hidden(0 - ((a - b) >> (sizeof a * 8 - 1))); }
 static size_t choose(size_t mask, size_t a, size_t b) { return (mask & a) | (~mask & b); }
 
-// How long the message of a wrong padding is.
+// The length of the message for a wrong padding.
 static size_t other_length(const unsigned char lengths[256], size_t limit) {
     size_t mask = limit, length = 0;
     for (size_t shift = 1; shift < 16; shift *= 2) mask |= mask >> shift;
@@ -86,7 +86,7 @@ long ccrypto_message_of_block(ccrypto_number exponent, ccrypto_number ciphertext
     if (ccrypto_digest(256, (ccrypto_number){number, count}, key, sizeof key) == key_length &&
         hmac(key, ciphertext.bytes, count, key) && expand(key, "message", other, count) &&
         expand(key, "length", lengths, sizeof lengths)) {
-        // 0, 2, at least eight bytes that are not 0, 0, and the message.
+        // 0, 2, at least eight nonzero bytes, 0, and the message.
         size_t is_found = 0, start = 0;
         for (size_t index = 2; index < count; index++) {
             size_t is_first = if_zero(block[index]) & ~is_found;

@@ -8,8 +8,8 @@ typedef struct algorithm algorithm;
 typedef struct object object;
 typedef struct string string;
 
-// PBEPARAM, PBE2PARAM and PBKDF2PARAM, which the library's headers show, so that all its releases with this name have
-// them.
+// PBEPARAM, PBE2PARAM and PBKDF2PARAM, whose fields are in the library's public headers and so the same in all releases
+// of this name.
 typedef struct {
     string *salt, *rounds;
 } derivation;
@@ -54,7 +54,7 @@ static void load(void) {
 // NID_id_pbkdf2, NID_pbes2 and V_ASN1_SEQUENCE.
 enum { kind_pbkdf2 = 69, kind_pbes2 = 161, type_sequence = 16 };
 
-// The parameter of an algorithm. NULL: it is not a sequence.
+// The parameter of an algorithm; NULL if it is not a sequence.
 static const string *sequence_of(const algorithm *of, int *kind) {
     const object *name = NULL;
     const void *parameter = NULL;
@@ -69,8 +69,8 @@ static long positive(const string *rounds) {
     return count > 0 ? count : 0;
 }
 
-// Of the derivations that PBES2 may have, PBKDF2 alone: no program writes files with scrypt, whose cost has three
-// numbers.
+// Of the derivations that PBES2 allows, only PBKDF2 is supported: no program writes files with scrypt, whose cost has
+// three numbers.
 static long rounds_of_pbkdf2(const algorithm *of) {
     int kind = 0;
     const string *encoded = sequence_of(of, &kind);

@@ -56,7 +56,7 @@ static struct {
     int (*set_address)(parameters *, const char *);
 } lib;
 
-// The certificates of the default file, which are read once.
+// The certificates of the default file, which is read once.
 static stack *file_anchors;
 static pthread_once_t once = PTHREAD_ONCE_INIT, file_once = PTHREAD_ONCE_INIT;
 static long state;
@@ -98,7 +98,7 @@ static void load(void) {
 // MARK: Anchors
 
 // X509_L_FILE_LOAD and X509_L_ADD_DIR, with X509_FILETYPE_DEFAULT: the library's own place, or that of the environment,
-// which does not count where the program has more rights than its caller.
+// which is ignored if the program has more rights than its caller.
 enum { load_file = 1, add_directory = 2, default_place = 3 };
 
 static void read_file_anchors(void) {
@@ -109,7 +109,7 @@ static void read_file_anchors(void) {
     lib.free_store(from);
 }
 
-// A store that looks for an issuer by the hash of its name, among the files of the default directory.
+// A store that finds an issuer by the hash of its name, among the files of the default directory.
 static store *directory_store(void) {
     store *made = lib.new_store();
     lookup *directory = made ? lib.add_lookup(made, lib.directory_method()) : NULL;
@@ -123,7 +123,7 @@ static store *directory_store(void) {
 
 enum { most_certificates = 100, most_anchors = 10000, most_bytes = 1 << 20, most_errors = 256 };
 
-// The errors of one verification, each of them once.
+// The errors of one verification, without duplicates.
 struct findings {
     struct { int code, depth; } errors[most_errors];
     size_t count;
@@ -137,14 +137,14 @@ static void note(struct findings *found, int code, int depth) {
     found->errors[found->count++].depth = depth;
 }
 
-// The verification goes on after every error, to find the worst.
+// Records an error and continues, so that all errors are found.
 static int collect(int is_right, verification *of) {
     if (!is_right) note(lib.data(of, 0), lib.error(of), lib.error_depth(of));
     return 1;
 }
 
 // X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT, _DEPTH_ZERO_SELF_SIGNED_CERT, _SELF_SIGNED_CERT_IN_CHAIN,
-// _UNABLE_TO_GET_ISSUER_CERT_LOCALLY and _UNABLE_TO_VERIFY_LEAF_SIGNATURE: another anchor might do.
+// _UNABLE_TO_GET_ISSUER_CERT_LOCALLY and _UNABLE_TO_VERIFY_LEAF_SIGNATURE: another anchor might help.
 static int lacks_anchor(const struct findings *found) {
     for (size_t index = 0; index < found->count; index++) {
         int code = found->errors[index].code;
@@ -153,14 +153,15 @@ static int lacks_anchor(const struct findings *found) {
     return 0;
 }
 
-// Whether the name can be asked for. What libcrypto would take for "any name" or "any name below this one", no name is.
+// Sets the host to check; returns 0 for an invalid name, such as those that libcrypto would take for "any name" or "any
+// name below this one".
 static int set_host(parameters *of, ccrypto_number host) {
     char text[256];
     if (host.count == 0 || host.count >= sizeof text || memchr(host.bytes, 0, host.count)) return 0;
     memcpy(text, host.bytes, host.count);
     text[host.count] = 0;
     if (lib.set_address(of, text) == 1) return 1;
-    // A dot at the end says that the name is a whole one, which a certificate does not.
+    // A trailing dot marks a fully qualified name; certificates omit it.
     size_t length = text[host.count - 1] == '.' ? host.count - 1 : host.count;
     return length > 0 && text[0] != '.' && lib.set_host(of, text, length) == 1;
 }
@@ -169,7 +170,7 @@ static int set_host(parameters *of, ccrypto_number host) {
 // X509_CHECK_FLAG_NEVER_CHECK_SUBJECT.
 enum { chain_flags = 0x8000 | 0x80000, host_flags = 0x4 | 0x20, hostname_mismatch = 62 };
 
-// A verification with anchors of a stack, or else of a store.
+// Verifies with the anchors of a stack, or else of a store.
 static long verify_by(const ccrypto_trust_request *request, certificate *judged, stack *others, stack *anchors,
                       store *from, struct findings *found, verification **output) {
     verification *made = *output = lib.new_verification(context, NULL);
@@ -186,7 +187,7 @@ static long verify_by(const ccrypto_trust_request *request, certificate *judged,
     lib.set_callback(made, collect);
     int is_right = lib.verify(made) == 1;
     if (!has_name) note(found, hostname_mismatch, 0);
-    // Something that the callback was not asked about.
+    // An error that did not reach the callback.
     if (!is_right && found->count == 0) note(found, lib.error(made) ? lib.error(made) : 1, 0);
     return 0;
 }
@@ -194,7 +195,7 @@ static long verify_by(const ccrypto_trust_request *request, certificate *judged,
 static long verify(const ccrypto_trust_request *request, certificate *judged, stack *others, stack *anchors,
                    store *from, struct findings *found, verification **output) {
     long flaw = verify_by(request, judged, others, anchors, from, found, output);
-    // The judged certificate is an anchor itself. What is wrong with those above it does not count.
+    // The evaluated certificate is itself an anchor, so errors of the certificates above it do not count.
     if (!flaw && others && lib.count_untrusted(*output) == 0 && lib.count(lib.chain(*output)) > 1) {
         lib.free_verification(*output);
         flaw = verify_by(request, judged, NULL, anchors, from, found, output);
@@ -218,7 +219,7 @@ static void release(stack *of) {
     lib.free_stack(of);
 }
 
-// Those that can be read.
+// The readable certificates.
 static stack *read_all(const ccrypto_number *from, size_t count) {
     stack *made = lib.new_stack();
     for (size_t index = 0; made && index < count; index++) {
@@ -241,8 +242,8 @@ static void tell(const verification *of, const struct findings *found, ccrypto_t
     }
 }
 
-// The caller's anchors come first. A chain ends at the first anchor on its way, so that the directory's and the file's
-// can be tried alone, and are read only when they are wanted.
+// The caller's anchors come first. A chain ends at the first anchor on its way, so those of the directory and of the
+// file can be tried separately, and are read only if needed.
 static long judge(const ccrypto_trust_request *request, certificate *judged, stack *others, stack *anchors,
                   ccrypto_trust_visitor visitor) {
     struct findings found;

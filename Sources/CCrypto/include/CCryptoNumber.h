@@ -4,7 +4,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-// Bytes that are lent for a call: of a number, a message, a file.
+// Bytes lent for a call: of a number, a message, a file.
 typedef struct {
     const void *bytes;
     size_t count;
