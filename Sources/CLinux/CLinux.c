@@ -26,8 +26,8 @@ static long clinux_result(long value) { return value < 0 ? -(long)errno : value;
 
 // prctl is variadic.
 long clinux_set_undumpable(void) { return clinux_result(prctl(PR_SET_DUMPABLE, 0, 0, 0, 0)); }
-// The process gets SIGTERM when the thread that started it ends; 0: it has ended already, or another process has
-// started this one.
+// The process gets SIGTERM when the thread that started it ends. Returns 0 if that has already ended, or if another
+// process has started this one.
 int clinux_end_with(int32_t parent) { return prctl(PR_SET_PDEATHSIG, SIGTERM, 0, 0, 0) == 0 && getppid() == parent; }
 void clinux_set_name(const char *name) { prctl(PR_SET_NAME, name, 0, 0, 0); }
 void clinux_allow_all_descriptors(void) {
@@ -38,8 +38,8 @@ void clinux_allow_all_descriptors(void) {
 }
 long clinux_is_dumpable(void) { return clinux_result(prctl(PR_GET_DUMPABLE, 0, 0, 0, 0)); }
 
-// RLIMIT_CORE has the type of an anonymous enumeration in glibc, which getrlimit's importer does not accept.
-// Only the soft limit: a command that is run in the place of this one gets back what it would have had.
+// RLIMIT_CORE has the type of an anonymous enumeration in glibc, which getrlimit's importer does not accept. Sets only
+// the soft limit: a command executed in place of this one gets back the original limit.
 static struct rlimit core_limit = {RLIM_INFINITY, RLIM_INFINITY};
 long clinux_forbid_core_dumps(void) {
     if (getrlimit(RLIMIT_CORE, &core_limit) != 0) return -(long)errno;
@@ -83,16 +83,16 @@ long clinux_exclude_from_forks(void *base, size_t length) {
 }
 long clinux_wipe_on_fork(void *base, size_t length) { return clinux_result(madvise(base, length, MADV_WIPEONFORK)); }
 
-// MAP_FAILED is a cast; a null pointer says the same.
+// MAP_FAILED is a cast; a null pointer replaces it.
 void *clinux_map(size_t length) {
     void *base = mmap(NULL, length, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     return base == MAP_FAILED ? NULL : base;
 }
 
-// libsodium 1.0.18 leaves Argon2id's output, a hash that is a key and the beginning of what a secretbox held on the
-// stack of its functions, which returned before this one begins and took less than it clears. Swift has no frame of a
-// size that the optimizer keeps. Lines of more than 16 bytes would be aligned to more than the stack is, and what lies
-// above the first of them would stay.
+// libsodium 1.0.18 leaves Argon2id's output, a hash that is a key and the beginning of a secretbox's plaintext on the
+// stack of its functions, which returned before this one begins and used less than it clears. In Swift, no frame has a
+// size that the optimizer preserves. Lines of more than 16 bytes would have a larger alignment than the stack, and data
+// above the first of them would remain.
 __attribute__((noinline)) void clinux_wipe_stack(size_t length) {
     typedef long long line __attribute__((vector_size(16)));
     volatile line below[length / sizeof(line)];
@@ -101,7 +101,7 @@ __attribute__((noinline)) void clinux_wipe_stack(size_t length) {
     __asm__ __volatile__("" : : "r"(below) : "memory");
 }
 
-// glibc has no function for it. The descriptor is not needed once the memory is mapped.
+// glibc has no wrapper for this call. The descriptor is not needed once the memory is mapped.
 long clinux_map_secret(void *base, size_t length) {
     int descriptor = (int)syscall(SYS_memfd_secret, O_CLOEXEC);
     if (descriptor < 0) return -(long)errno;
@@ -131,7 +131,7 @@ int clinux_terminal_height(int descriptor) {
     return ioctl(descriptor, TIOCGWINSZ, &size) == 0 ? size.ws_row : 0;
 }
 
-// sigset_t and signalfd_siginfo do not import well. Signals that would end or stop the process come through a
+// sigset_t and signalfd_siginfo do not import well. Signals that would end or stop the process arrive through a
 // descriptor instead, so that a prompt can turn the echo on again before they take effect.
 static void terminal_signals(sigset_t *set) {
     sigemptyset(set);
@@ -153,7 +153,7 @@ void clinux_unblock_terminal_signals(void) {
     pthread_sigmask(SIG_UNBLOCK, &set, NULL);
 }
 
-// Waits until `input` has something to read (0) or a signal came (its number); -errno otherwise.
+// Waits until `input` is readable (0) or a signal arrives (its number); -errno otherwise.
 int clinux_wait_for_input(int input, int signals) {
     for (;;) {
         struct pollfd descriptors[2] = {{input, POLLIN, 0}, {signals, POLLIN, 0}};
@@ -168,7 +168,8 @@ int clinux_wait_for_input(int input, int signals) {
     }
 }
 
-// The signals that an agent hears of in another way; nobody who does not read may end it.
+// Ignores the signals that an agent receives by another way, and SIGPIPE, so that a client that does not read cannot
+// end it.
 void clinux_ignore_agent_signals(void) {
     signal(SIGTERM, SIG_IGN);
     signal(SIGINT, SIG_IGN);
@@ -176,27 +177,27 @@ void clinux_ignore_agent_signals(void) {
     signal(SIGPIPE, SIG_IGN);
 }
 
-// SIG_IGN is a cast. A file-size limit then is an error of the write instead of the end of the process.
+// SIG_IGN is a cast. Exceeding the file-size limit is then an error of the write and does not end the process.
 void clinux_ignore_file_size_signal(void) { signal(SIGXFSZ, SIG_IGN); }
 
-// SIG_DFL is a cast. The Swift runtime may have installed a handler that shows a crashed process's registers and memory
-// to the caller.
+// SIG_DFL is a cast. The Swift runtime may have installed a handler that prints a crashed process's registers and
+// memory.
 void clinux_reset_crash_handlers(void) {
     static const int signals[] = {SIGQUIT, SIGABRT, SIGBUS, SIGFPE, SIGILL, SIGSEGV, SIGTRAP};
     for (size_t index = 0; index < sizeof signals / sizeof *signals; index++) signal(signals[index], SIG_DFL);
 }
 
-// A process may be started with its standard streams closed. The next file it opens would take the place of one, and a
-// message would be written into it. What fills the gap refuses to be used, as a closed descriptor does.
+// A process may be started with its standard streams closed. The next file that it opens would take the place of one,
+// and a message would be written into it. The descriptors that fill the gap refuse to be used, as a closed one does.
 void clinux_reserve_standard_streams(void) {
     for (int descriptor = 0; descriptor <= 2; descriptor++) {
         if (fcntl(descriptor, F_GETFD) >= 0 || errno != EBADF) continue;
-        // The lowest free number is this one, since those below it are taken.
+        // The lowest free number is this one, since the lower ones are taken.
         if (open("/dev/null", descriptor == 0 ? O_WRONLY : O_RDONLY) != descriptor) _exit(30);
     }
 }
 
-// Returns the number of a blocked terminal signal that is waiting, or 0.
+// Returns the number of a pending blocked terminal signal, or 0.
 int clinux_pending_terminal_signal(int signals) {
     struct pollfd waiting = {signals, POLLIN, 0};
     struct signalfd_siginfo information;
@@ -205,7 +206,7 @@ int clinux_pending_terminal_signal(int signals) {
 }
 
 // memfd_create and its seals are GNU extensions. The file can be read through its descriptor, which a command inherits,
-// and changed by nobody.
+// and cannot be changed.
 long clinux_sealed_file(const char *name, const void *bytes, size_t count) {
     int file = memfd_create(name, MFD_ALLOW_SEALING);
     if (file < 0) return -(long)errno;
@@ -219,7 +220,7 @@ long clinux_sealed_file(const char *name, const void *bytes, size_t count) {
         }
         done += (size_t)written;
     }
-    // Programs such as ssh-keygen want a key that nobody else may read.
+    // Programs such as ssh-keygen require a key that is readable only by its owner.
     fchmod(file, 0600);
     lseek(file, 0, SEEK_SET);
     fcntl(file, F_ADD_SEALS, F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE);
@@ -244,7 +245,7 @@ long clinux_execute(char *const arguments[], char *const environment[]) {
 // pipe2 is a GNU extension.
 long clinux_pipe(int ends[2]) { return clinux_result(pipe2(ends, O_CLOEXEC)); }
 
-// The signals that are passed on to a command, and the one that says that it ended.
+// The signals that are passed on to a command, and the signal that reports its end.
 static void command_signals(sigset_t *set) {
     static const int signals[] = {SIGINT,  SIGTERM,  SIGHUP,  SIGQUIT, SIGUSR1,
                                   SIGUSR2, SIGWINCH, SIGCONT, SIGALRM, SIGCHLD};
@@ -252,11 +253,11 @@ static void command_signals(sigset_t *set) {
     for (size_t index = 0; index < sizeof signals / sizeof *signals; index++) sigaddset(set, signals[index]);
 }
 
-// posix_spawn's attributes do not import well. Starts a command with its output in two pipes; returns its number, and
-// in `signals` a descriptor for clinux_next_command_signal().
+// posix_spawn's attributes do not import well. Starts a command with its output in two pipes; returns its process ID,
+// and in `signals` a descriptor for clinux_next_command_signal().
 long clinux_spawn(char *const arguments[], char *const environment[], int output, int error, int *signals) {
     sigset_t blocked, before, defaults;
-    // Where it is ignored nobody hears how a child ended.
+    // If SIGCHLD were ignored, the exit status of a child would be lost.
     signal(SIGCHLD, SIG_DFL);
     command_signals(&blocked);
     pthread_sigmask(SIG_BLOCK, &blocked, &before);
@@ -274,7 +275,7 @@ long clinux_spawn(char *const arguments[], char *const environment[], int output
     posix_spawn_file_actions_adddup2(&actions, output, STDOUT_FILENO);
     posix_spawn_file_actions_adddup2(&actions, error, STDERR_FILENO);
     pid_t child = 0;
-    // A child has the limits of its parent.
+    // A child inherits the limits of its parent.
     setrlimit(RLIMIT_CORE, &core_limit);
     int failure = posix_spawnp(&child, arguments[0], &actions, &attributes, arguments, environment);
     struct rlimit none = {0, core_limit.rlim_max};
@@ -284,8 +285,8 @@ long clinux_spawn(char *const arguments[], char *const environment[], int output
     return failure != 0 ? -(long)failure : child;
 }
 
-// Starts a program with its standard streams, -1 for /dev/null, and an environment, null for this process's; `detached`
-// in a session of its own, which outlives this process's terminal.
+// Starts a program with the given standard streams, -1 for /dev/null, and an environment, null for this process's; if
+// `detached`, in a session of its own, which outlives this process's terminal.
 long clinux_spawn_helper(char *const arguments[], char *const environment[], int input, int output, int error,
                          int detached) {
     signal(SIGCHLD, SIG_DFL);
@@ -295,7 +296,7 @@ long clinux_spawn_helper(char *const arguments[], char *const environment[], int
     sigemptyset(&none);
     sigfillset(&all);
     posix_spawnattr_init(&attributes);
-    // What this process holds back or ignores is its own affair.
+    // The child does not inherit this process's blocked and ignored signals.
     posix_spawnattr_setsigmask(&attributes, &none);
     posix_spawnattr_setsigdefault(&attributes, &all);
     posix_spawnattr_setflags(
@@ -306,7 +307,7 @@ long clinux_spawn_helper(char *const arguments[], char *const environment[], int
         if (streams[stream] >= 0) posix_spawn_file_actions_adddup2(&actions, streams[stream], stream);
         else posix_spawn_file_actions_addopen(&actions, stream, "/dev/null", stream == 0 ? O_RDONLY : O_WRONLY, 0);
     }
-    // Nothing that this process was given is theirs.
+    // The child inherits none of this process's other descriptors.
     posix_spawn_file_actions_addclosefrom_np(&actions, 3);
     pid_t child = 0;
     int failure = posix_spawnp(
@@ -316,8 +317,8 @@ long clinux_spawn_helper(char *const arguments[], char *const environment[], int
     return failure != 0 ? -(long)failure : child;
 }
 
-// The next signal that waits, or 0. One that the terminal sent has reached the command by itself, and is not to be
-// passed on: then `passed` is 0.
+// Returns the next pending signal, or 0. A signal from the terminal has already reached the command and must not be
+// passed on: `passed` is then 0.
 int clinux_next_command_signal(int signals, int *passed) {
     struct signalfd_siginfo information;
     if (read(signals, &information, sizeof information) != sizeof information) return 0;
@@ -331,13 +332,13 @@ void clinux_unblock_command_signals(void) {
     pthread_sigmask(SIG_UNBLOCK, &set, NULL);
 }
 
-// ioctl is variadic. How many bytes a pipe has.
+// ioctl is variadic. Returns the number of bytes in a pipe.
 long clinux_readable(int descriptor) {
     int count = 0;
     return ioctl(descriptor, FIONREAD, &count) == 0 ? count : 0;
 }
 
-// A descriptor that was read to its end is for nobody else: 0 becomes /dev/null.
+// A descriptor that was read to its end is closed, so that no other code uses it; 0 becomes /dev/null.
 void clinux_forget_descriptor(int descriptor) {
     if (descriptor > STDERR_FILENO) {
         close(descriptor);
@@ -349,7 +350,7 @@ void clinux_forget_descriptor(int descriptor) {
     close(null);
 }
 
-// Ends as the command did: with its code, or by its signal.
+// Ends in the same way as the command: with its exit status, or by its signal.
 _Noreturn void clinux_end_as(int status) {
     if (WIFSIGNALED(status)) {
         int number = WTERMSIG(status);
@@ -364,7 +365,7 @@ _Noreturn void clinux_end_as(int status) {
     _exit(WEXITSTATUS(status));
 }
 
-// What another process does to the files of a directory; struct inotify_event ends with an array of no length.
+// Watches the changes of the files in a directory; struct inotify_event ends with an array of no length.
 long clinux_watch_directory(const char *path) {
     int descriptor = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
     if (descriptor < 0) return -(long)errno;

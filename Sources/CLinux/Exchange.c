@@ -18,10 +18,10 @@ static long now_in_milliseconds(void) {
     return now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
-// Gives a program its input and takes its output, both in the caller's memory alone: Foundation's Process would keep
+// Passes input to a program and reads its output, both only in the caller's memory: Foundation's Process would keep
 // copies. The input fits into a socket's buffer, so neither process waits for the other. Returns the number of bytes,
-// -EPROTO when the program ends with anything but 0, -EOVERFLOW when it writes more than there is room for, -ETIMEDOUT,
-// or why it could not be started. The arguments end with a zero byte each, and with an empty one.
+// -EPROTO if the program does not end with 0, -EOVERFLOW if it writes more than fits, -ETIMEDOUT, or the reason why it
+// could not be started. Each argument ends with a zero byte, and the list with an empty one.
 long clinux_exchange(const char *arguments, const void *input, size_t input_length, void *output, size_t capacity,
                      int seconds) {
     static char *const environment[] = {"PATH=/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL=C", "TSS2_LOG=all+NONE", NULL};
@@ -29,7 +29,7 @@ long clinux_exchange(const char *arguments, const void *input, size_t input_leng
     int number = 0;
     for (const char *next = arguments; *next && number < 15; next += strlen(next) + 1) list[number++] = (char *)next;
     list[number] = NULL;
-    // A socket, since writing to it raises no signal when the program has gone.
+    // A socket, since writing to it raises no signal if the program has ended.
     int in[2], out[2];
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, in) < 0) return -errno;
     if (pipe2(out, O_CLOEXEC) < 0) {
@@ -49,7 +49,7 @@ long clinux_exchange(const char *arguments, const void *input, size_t input_leng
     posix_spawnattr_init(&attributes);
     posix_spawnattr_setsigmask(&attributes, &none);
     posix_spawnattr_setsigdefault(&attributes, &all);
-    // In a session of its own it has no terminal to ask a person at.
+    // In its own session it has no terminal on which to ask a person.
     posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSID);
     pid_t child;
     int error = posix_spawn(&child, list[0], &actions, &attributes, list, environment);
@@ -83,13 +83,13 @@ long clinux_exchange(const char *arguments, const void *input, size_t input_leng
     close(out[0]);
     int status = 0;
     pid_t ended = 0;
-    // One that has said all it has to say may still not end.
+    // A program that has closed its output may still not end.
     struct timespec pause = {.tv_nsec = 1000000};
     for (; result >= 0 && (ended = waitpid(child, &status, WNOHANG)) == 0; nanosleep(&pause, NULL))
         if (now_in_milliseconds() >= end) result = -ETIMEDOUT;
     if (result < 0) kill(child, SIGKILL);
     while (ended != child && (ended = waitpid(child, &status, 0)) != child)
-        // A process that ignores SIGCHLD has the kernel collect the child; what it wrote is then all there is to go by.
+        // If this process ignores SIGCHLD, the kernel collects the child, and only its output can be judged.
         if (errno != EINTR) return result;
     if (result >= 0 && !(WIFEXITED(status) && WEXITSTATUS(status) == 0)) return -EPROTO;
     return result;

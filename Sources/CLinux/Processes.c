@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// O_PATH and statx are GNU's.
+// O_PATH and statx are GNU extensions.
 #define _GNU_SOURCE
 #include "CLinux.h"
 #include <errno.h>
@@ -10,16 +10,16 @@
 
 static long clinux_result(long value) { return value < 0 ? -(long)errno : value; }
 
-// The root directory of a process. O_PATH asks nothing of the file system that it is on, which may be one that a
-// process serves (FUSE) and answers for when it likes.
+// Opens the root directory of a process. O_PATH sends no request to its file system, which may be one that a process
+// serves (FUSE) and answers at will.
 long clinux_root(int32_t process) {
     char path[32];
     snprintf(path, sizeof path, "/proc/%d/root", process);
     return clinux_result(open(path, O_PATH | O_DIRECTORY | O_CLOEXEC));
 }
 
-// 1: a directory is the root of the calling process as well, and nothing lies there by this name. 0: it is another
-// one, or something does. Neither question goes to a file system that is not this process's own.
+// 1 if a directory is also the root of the calling process and has no entry of this name; 0 if it is another one or has
+// such an entry. Neither check sends a request to another process's file system.
 long clinux_is_own_root_without(int directory, const char *name) {
     struct statx other, own;
     int flags = AT_STATX_DONT_SYNC | AT_NO_AUTOMOUNT;
@@ -34,9 +34,8 @@ long clinux_is_own_root_without(int directory, const char *name) {
     return 0;
 }
 
-// Reads a regular file of a directory from its beginning, up to `capacity` bytes. What is no such file is -EINVAL; a
-// link is not followed, and a pipe or a device not waited for. A file system that a process serves may still make the
-// call last.
+// Reads a regular file of a directory from its beginning, up to `capacity` bytes. Returns -EINVAL for other files; does
+// not follow a link or wait for a pipe or a device. A file system served by a process may still delay the call.
 long clinux_read_file(int directory, const char *name, void *bytes, size_t capacity) {
     int file = openat(directory, name, O_RDONLY | O_NONBLOCK | O_NOFOLLOW | O_NOCTTY | O_CLOEXEC);
     if (file < 0) return -(long)errno;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A whole screen of a terminal, drawn by ncursesw, which is loaded by name: linking it would cost every start of the
-// command, and only one command draws. The numbers of keys and attributes are those of ncurses' ABI 6.
+// A full-screen terminal display by ncursesw, which is loaded by name: linking it would slow every start of the
+// command, and only one command uses it. The numbers of keys and attributes are those of ncurses' ABI 6.
 #define _GNU_SOURCE
 #include "CLinux.h"
 #include <dlfcn.h>
@@ -75,7 +75,7 @@ static void begin(void) {
     curses.wtimeout(*curses.stdscr, 0);
 }
 
-// -ENOENT without the library, -ENOTTY without a terminal that can be drawn on.
+// Returns -ENOENT without the library, -ENOTTY without a terminal that supports drawing.
 long clinux_screen_open(void) {
     if (load() != 0) return -ENOENT;
     setlocale(LC_CTYPE, "");
@@ -92,7 +92,7 @@ long clinux_screen_open(void) {
     return 0;
 }
 
-// What was shown is overwritten first: a terminal without a second screen keeps it else.
+// Clears the display first, since a terminal without an alternate screen would keep it.
 void clinux_screen_suspend(void) {
     curses.wclear(*curses.stdscr);
     curses.wrefresh(*curses.stdscr);
@@ -117,7 +117,7 @@ int clinux_screen_rows(void) { return curses.getmaxy(*curses.stdscr); }
 int clinux_screen_columns(void) { return curses.getmaxx(*curses.stdscr); }
 void clinux_screen_erase(void) { curses.werase(*curses.stdscr); }
 
-// UTF-8 that is valid; what does not fit into the row is not drawn.
+// Draws valid UTF-8; text that does not fit into the row is cut off.
 void clinux_screen_put(int row, int column, const void *bytes, size_t count, int style) {
     static const int styles[] = {0, 1 << 21 /* A_BOLD */, 1 << 18 /* A_REVERSE */, 1 << 17 /* A_UNDERLINE */};
     const unsigned char *text = bytes;
@@ -147,21 +147,21 @@ void clinux_screen_refresh(int row, int column) {
     curses.wrefresh(*curses.stdscr);
 }
 
-// How many cells a character takes: 0 to 2.
+// The number of cells that a character takes: 0 to 2.
 int clinux_cell_width(uint32_t scalar) {
     int width = wcwidth((wchar_t)scalar);
     return width < 0 ? 1 : width;
 }
 
-// Waits for a key, for something to read at `wake`, or for so many milliseconds. A character is its number; a key that
-// is none is CLINUX_KEY plus ncurses' number for it; 0: the time passed.
+// Waits for a key, for input at `wake`, or for some milliseconds. Returns a character's number, CLINUX_KEY plus
+// ncurses' number for other keys, or 0 after the time.
 int clinux_screen_key(int wake, int patience) {
     wint_t key = 0;
     int result = curses.wget_wch(*curses.stdscr, &key);
     if (result < 0) {
         struct pollfd places[2] = {{.fd = fileno(input), .events = POLLIN}, {.fd = wake, .events = POLLIN}};
         int ready = poll(places, wake < 0 ? 1 : 2, patience);
-        // A change of the size interrupts, and is a key.
+        // A change of the size interrupts the wait and is reported as a key.
         if (ready == 0) return 0;
         if (ready > 0 && places[0].revents == 0) return CLINUX_KEY_WOKEN;
         if (ready > 0 && (places[0].revents & (POLLHUP | POLLERR))) return CLINUX_KEY_GONE;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// sockaddr_un is a structure of two parts that are filled by hand, and the flags and options of these calls are GNU's.
+// sockaddr_un is a structure of two parts that are filled by hand, and the flags and options of these calls are GNU
+// extensions.
 #define _GNU_SOURCE
 #include "CLinux.h"
 #include <errno.h>
@@ -23,13 +24,13 @@ static int unix_address(const char *path, struct sockaddr_un *address) {
     memset(address, 0, sizeof *address);
     address->sun_family = AF_UNIX;
     size_t length = strlen(path);
-    // A first byte of zero would be a name outside the file system, which any process may take.
+    // A first byte of zero would be an abstract name, which any process may take.
     if (length == 0 || length >= sizeof address->sun_path) return -ENAMETOOLONG;
     memcpy(address->sun_path, path, length);
     return 0;
 }
 
-// Connects to a socket of the file system; `seconds` is how long to wait for it to accept, and for each answer.
+// Connects to a socket of the file system; waits at most `seconds` for it to accept, and for each answer.
 long clinux_connect_unix(const char *path, long seconds) {
     struct sockaddr_un address;
     int flaw = unix_address(path, &address);
@@ -48,14 +49,13 @@ long clinux_connect_unix(const char *path, long seconds) {
     return descriptor;
 }
 
-// 0: for ever.
+// 0 waits for ever.
 void clinux_set_patience(int descriptor, long seconds) {
     struct timeval patience = {seconds, 0};
     setsockopt(descriptor, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
 }
 
-// Binds a socket with mode 0600 whatever the umask: the mode of a socket that has no name yet is the one that its name
-// gets.
+// Binds a socket with mode 0600 whatever the umask: the mode of an unbound socket becomes that of its file.
 long clinux_bind_unix(const char *path) {
     struct sockaddr_un address;
     int flaw = unix_address(path, &address);
@@ -69,7 +69,7 @@ long clinux_bind_unix(const char *path) {
     return failure;
 }
 
-// Whether a descriptor that was handed over is a listening socket of the file system.
+// Whether a descriptor passed to this process is a listening socket of the file system.
 long clinux_is_unix_listener(int descriptor) {
     int listens = 0, domain = 0;
     socklen_t length = sizeof listens;
@@ -80,7 +80,7 @@ long clinux_is_unix_listener(int descriptor) {
     return listens && domain == AF_UNIX;
 }
 
-// The address of a socket, or of its peer: up to `capacity` bytes of it, an abstract one with its zero byte.
+// The address of a socket, or of its peer: up to `capacity` bytes, an abstract one with its zero byte.
 long clinux_unix_name(int descriptor, int of_peer, void *name, size_t capacity) {
     struct sockaddr_un address;
     socklen_t length = sizeof address;
@@ -90,14 +90,14 @@ long clinux_unix_name(int descriptor, int of_peer, void *name, size_t capacity) 
     if (address.sun_family != AF_UNIX || length < offsetof(struct sockaddr_un, sun_path)) return -EAFNOSUPPORT;
     size_t count = length - offsetof(struct sockaddr_un, sun_path);
     if (count > sizeof address.sun_path) count = sizeof address.sun_path;
-    // That of a file ends with a zero byte, or where it may.
+    // The name of a file ends with a zero byte, or at the end of the structure.
     if (count > 0 && address.sun_path[0] != 0) count = strnlen(address.sun_path, count);
     if (count > capacity) return -ENAMETOOLONG;
     memcpy(name, address.sun_path, count);
     return (long)count;
 }
 
-// accept4 is a GNU extension. The descriptor waits for so long when it sends.
+// accept4 is a GNU extension. Sets the send timeout of the descriptor to `seconds`.
 long clinux_accept(int descriptor, long seconds) {
     int client = accept4(descriptor, NULL, NULL, SOCK_CLOEXEC);
     if (client < 0) return -(long)errno;
@@ -116,23 +116,24 @@ long clinux_peer(int descriptor, int32_t *process, uint32_t *user) {
     return 0;
 }
 
-// A descriptor of the very process that connected (Linux 6.5), whichever process has its number by now.
+// A descriptor of the very process that connected (Linux 6.5), even if its number has been reused.
 long clinux_peer_process(int descriptor) {
     int process = -1;
     socklen_t length = sizeof process;
     return getsockopt(descriptor, SOL_SOCKET, SO_PEERPIDFD, &process, &length) == 0 ? process : -(long)errno;
 }
 
-// glibc has pidfd_open since 2.36 only.
+// glibc has pidfd_open only since 2.36.
 long clinux_process(int32_t number) { return clinux_result(syscall(SYS_pidfd_open, number, 0)); }
 
-// A descriptor of a process becomes readable when it ends: 1 when it has, within so many milliseconds.
+// Returns 1 if a process, given by a descriptor, has ended within some milliseconds: the descriptor becomes readable
+// then.
 long clinux_has_ended(int process, int patience) {
     struct pollfd descriptor = {process, POLLIN, 0};
     return clinux_result(poll(&descriptor, 1, patience));
 }
 
-// MSG_NOSIGNAL is an enumeration's constant. Sends all of the bytes; `more` holds them back for what follows.
+// MSG_NOSIGNAL is an enumeration's constant. Sends all of the bytes; `more` delays them until further bytes follow.
 long clinux_send(int descriptor, const void *bytes, size_t count, int more) {
     for (size_t done = 0; done < count;) {
         ssize_t sent = send(descriptor, (const char *)bytes + done, count - done, MSG_NOSIGNAL | (more ? MSG_MORE : 0));
@@ -143,7 +144,7 @@ long clinux_send(int descriptor, const void *bytes, size_t count, int more) {
     return 0;
 }
 
-// Receives what there is, up to so many bytes.
+// Receives the available bytes, up to `count`.
 long clinux_receive_some(int descriptor, void *bytes, size_t count) {
     for (;;) {
         ssize_t received = recv(descriptor, bytes, count, 0);
@@ -152,7 +153,7 @@ long clinux_receive_some(int descriptor, void *bytes, size_t count) {
     }
 }
 
-// Whether the other side has closed, or said something that nobody asked for.
+// Whether the peer has closed the connection or sent unsolicited data.
 long clinux_is_out_of_step(int descriptor) {
     char byte;
     return recv(descriptor, &byte, 1, MSG_PEEK | MSG_DONTWAIT) >= 0 || (errno != EAGAIN && errno != EWOULDBLOCK);

@@ -12,8 +12,8 @@
 
 static long clinux_result(long value) { return value < 0 ? -(long)errno : value; }
 
-// Reads and writes of this end return at once. The other end of a pipe has flags of its own, but whatever process has
-// been given this end shares them: the flags of before, for `clinux_set_flags`, or -errno.
+// Makes reads and writes of this end return at once. The other end of a pipe has its own flags, but processes that
+// inherited this end share them. Returns the previous flags, for `clinux_set_flags`, or -errno.
 long clinux_set_nonblocking(int descriptor) {
     int flags = fcntl(descriptor, F_GETFL);
     if (flags >= 0 && fcntl(descriptor, F_SETFL, flags | O_NONBLOCK) < 0) flags = -1;
@@ -22,7 +22,7 @@ long clinux_set_nonblocking(int descriptor) {
 
 void clinux_set_flags(int descriptor, long flags) { fcntl(descriptor, F_SETFL, (int)flags); }
 
-// Writes what a pipe has room for. Where its reader has gone that is an error, and not the end of the process.
+// Writes as much as fits in a pipe. If its reader has closed it, that is an error and does not end the process.
 long clinux_write_some(int descriptor, const void *bytes, size_t count) {
     sigset_t pipe_signal, before;
     sigemptyset(&pipe_signal);
@@ -35,7 +35,7 @@ long clinux_write_some(int descriptor, const void *bytes, size_t count) {
     return result;
 }
 
-// Writes all of it, and waits for room.
+// Writes all bytes, waiting for room.
 long clinux_write_pipe(int descriptor, const void *bytes, size_t count) {
     for (size_t done = 0; done < count;) {
         long written = clinux_write_some(descriptor, (const char *)bytes + done, count - done);
@@ -51,7 +51,7 @@ _Static_assert(CLINUX_FOLDER_OVERFLOW == IN_Q_OVERFLOW, "inotify's events");
 
 long clinux_folder_watches(void) { return clinux_result(inotify_init1(IN_CLOEXEC | IN_NONBLOCK)); }
 
-// Of one set of watches: what any process puts into a folder.
+// Adds a folder to a set of watches, for files that any process puts into it.
 long clinux_watch_folder(int watches, const char *path) {
     uint32_t events = IN_CREATE | IN_MOVED_TO | IN_CLOSE_WRITE | IN_DELETE_SELF | IN_MOVE_SELF;
     return clinux_result(inotify_add_watch(watches, path, events | IN_ONLYDIR));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // System calls that Swift cannot import, each with its reason in CLinux.c. Every `long` is 0, a count or -errno. The
-// bodies are not inline: they need _GNU_SOURCE, under which glibc's own headers differ from those that Swift's Glibc
-// module was made of.
+// bodies are not inline: they need _GNU_SOURCE, under which glibc's own headers differ from those from which Swift's
+// Glibc module was made.
 #ifndef CLINUX_H
 #define CLINUX_H
 #include <stddef.h>
