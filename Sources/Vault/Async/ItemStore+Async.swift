@@ -44,7 +44,7 @@ extension ItemStore {
         try await VaultExecutor.run { () throws(VaultError) in try self.secret(of: record, field: field) }
     }
 
-    // MARK: In a word
+    // MARK: Shorthand
 
     public func first(_ query: Query) async throws(VaultError) -> Item? {
         try await VaultExecutor.run { () throws(VaultError) in try self.first(query) }

@@ -45,7 +45,7 @@ final class ChangeFeed: RecordObserver {
 
     var hasReaders: Bool { !readers.isEmpty }
 
-    // MARK: What changes
+    // MARK: Recording
 
     func record(at place: Int, changedFrom old: Record?, to new: Record?) {
         guard !wasReset, let id = (new ?? old)?.id, (new ?? old)?.itemClass != nil else { return }

@@ -215,7 +215,7 @@ final class ItemEngine<Records: RecordSource> {
         var new = old
         new.version += 1
         new.modified = modificationDate(after: old)
-        // An item may bring a date from elsewhere; the date with which it was found is no change.
+        // An item may bring a date from elsewhere; the date with which it was found is not a change.
         if case .date(let date)? = changes.attributes[.modificationDate],
             old.modified < date.timeIntervalSinceReferenceDate, date.timeIntervalSinceReferenceDate < new.modified
         {

@@ -66,7 +66,7 @@ struct ParsedItem {
         var (accessibility, control): (Accessibility?, AccessControl?)
         for (attribute, value) in attributes {
             guard attribute.belongs(to: itemClass) else { throw .noSuchAttribute(attribute.name) }
-            // "Either" is no property of an item.
+            // "Either" is not a property of an item.
             if attribute == .synchronizable, value == .string("syna") { continue }
             guard let encoded = value.encoded(as: attribute.kind) else {
                 throw .parameter(.attributeValue(attribute.name))

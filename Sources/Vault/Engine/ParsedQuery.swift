@@ -76,7 +76,7 @@ struct ParsedQuery {
             guard attribute.belongs(to: itemClass) else { throw .noSuchAttribute(attribute.name) }
             if attribute == .synchronizable {
                 matchesSynchronizable = true
-                // "Either" is no property of an item.
+                // "Either" is not a property of an item.
                 if value == .string("syna") { continue }
             }
             if attribute == .tombstone { matchesTombstones = true }

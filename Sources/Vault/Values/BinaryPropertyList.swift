@@ -83,7 +83,7 @@ struct BinaryPropertyListReader {
         return offset
     }
 
-    /// Counts an object in.
+    /// Counts an object.
     private mutating func begin(depth: Int) throws(ValueFormatError) {
         guard depth <= SecretValue.deepest else { throw .tooDeep }
         guard left > 0 else { throw .tooLarge }

@@ -9,7 +9,7 @@ public struct MissingState: Equatable, Sendable {
 
     init(_ commits: UInt64?) { self.commits = commits }
 
-    /// The worse of the two.
+    /// The greater loss of the two.
     static func worse(_ a: MissingState?, _ b: MissingState?) -> MissingState? {
         guard let a, let b else { return a ?? b }
         guard let aCommits = a.commits, let bCommits = b.commits else { return MissingState(nil) }

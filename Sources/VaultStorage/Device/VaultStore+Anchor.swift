@@ -125,7 +125,7 @@ extension VaultStore {
     /// which has no memory of its own, would otherwise accept the older file.
     func rememberNewest() { withAnchorsLocked { () throws(StorageError) in writeNewest() } }
 
-    /// Under the writer lock.
+    /// Under the writer lock: records the newest state that this handle knows.
     func writeNewest() {
         guard let newestDurable, let anchorFiles else { return }
         for name in anchorFiles.names {
