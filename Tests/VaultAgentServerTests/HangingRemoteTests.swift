@@ -81,7 +81,11 @@ struct HangingRemoteTests {
         let client = homes.clients[0]
         homes.place.beginToHang()
         try client.add(.generic("a"))
-        homes.place.awaitHanging(1)
+        // Of each agent one sync hangs, and no second one begins.
+        let other = try homes.agents[1].connection()
+        _ = try other.greet()
+        other.send(SyncRequest(withFingerprint: false), 2)
+        homes.place.awaitHanging(2)
         let removed: FleetChange = try client.fleetChange(RemoveRemoteRequest("file:///place"))
         #expect(removed.failure == nil)
         homes.place.endHanging()
@@ -99,7 +103,12 @@ struct HangingRemoteTests {
         let before = homes.place.looks
         for _ in 0..<100 {
             try client.lock()
-            _ = try client.status()
+            var next: Duration?
+            // Until nothing is under way, or about to be.
+            repeat {
+                let following: [RemoteFollowing]? = try client.following()
+                next = following?.first?.next
+            } while next ?? .zero < .seconds(1)
         }
         // What this one tells, the locked one looks for.
         for number in 0..<2 { try homes.place.awaitLook { try homes.clients[0].add(.generic("\(number)")) } }

@@ -10,6 +10,28 @@ import VaultStorage
 
 /// Two processes that sync one vault.
 struct TwoSyncsTests {
+    @Test(arguments: [false, true])
+    func `a remote that is removed during a sync with it stays removed, or as it was added`(
+        isAddedAgain: Bool
+    ) throws {
+        let a = try Home.fleet(["a", "b"])[0]
+        try a.add("ada", "one")
+        let other = try Vault.open(
+            at: FilePath("/a/v.vault"), unlockingWith: .of("correct horse"), environment: a.environment)
+        let fleet = try Fleet(other, environment: a.environment)
+        let added = RemoteCredentials(authorities: "/new.pem")
+        let outcomes = try a.fleet.sync { _ in
+            do throws(SyncError) {
+                try fleet.removeRemote(Home.url)
+                if isAddedAgain { try fleet.addRemote(Home.url, credentials: added) }
+            } catch { Issue.record(error) }
+        }
+        #expect(outcomes.count == 1)
+        let remotes = try fleet.membership().remotes
+        #expect(remotes.map(\.url) == (isAddedAgain ? [Home.url] : []))
+        #expect(remotes.allSatisfy { $0.access.credentials.authorities == "/new.pem" })
+    }
+
     @Test func `while one syncs the other is told so, and nothing is lost`() throws {
         let homes = try Home.fleet(["a", "b"])
         let a = homes[0]
