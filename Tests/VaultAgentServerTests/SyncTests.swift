@@ -243,7 +243,8 @@ struct SyncCodingTests {
     private static let log = Bytes16([UInt8](repeating: 7, count: 16))
 
     private static let errors: [SyncError] = [
-        .store(.unreachable("/x")), .store(.inputOutput(.noSpace, "/y")), .store(.invalid("z")), .url("u"), .vault(.locked),
+        .store(.unreachable("/x")), .store(.inputOutput(.noSpace, "/y")), .store(.invalid("z")), .url("u"),
+        .vault(.locked),
         .vault(.storage(.inputOutput(.ioError, .write))), .format(.invalid(.device)), .removed, .notJoined,
         .alreadyJoined, .alarm(Alarm(.forked, nil, 3, "what")), .notAnOwner, .noSuchDevice, .noSuchRemote,
         .remoteInUse, .noAnswer, .wrongRecoveryCode, .busy, .tooLarge, .tooManyLogs,

@@ -104,7 +104,8 @@ struct FolderSecrecyTests {
         }
         for item in try homes[0].vault.copyMatching(Query(.genericPassword)) {
             let id = try #require(item.record?.id)
-            Traces.expectAbsent(withUnsafeBytes(of: id.uuid) { Array($0) }, "an item's name", in: found.contents + paths)
+            Traces.expectAbsent(
+                withUnsafeBytes(of: id.uuid) { Array($0) }, "an item's name", in: found.contents + paths)
         }
     }
 

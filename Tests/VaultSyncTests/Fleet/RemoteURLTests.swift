@@ -41,7 +41,8 @@ struct RemoteURLTests {
             "postgres://db", "postgres://db/", "postgres://db/a/b", "postgres://,/v", "postgres:///v",
             "postgres://db/%00",
             "postgres://db/%0A", "etcd://", "etcd://host/path", "etcd://a,,b", "ssh://my_$(id):z:22/dir",
-            "ssh://-oProxyCommand=x:y:22/a", "ssh://a:1:2/srv", "ssh://h:/srv", "file:///%+A", "ssh://[::1$(id)]/srv", "etcd://[::1%25]", "etcd://[::1%25a%25b]", "etcd://[%25a]",
+            "ssh://-oProxyCommand=x:y:22/a", "ssh://a:1:2/srv", "ssh://h:/srv", "file:///%+A", "ssh://[::1$(id)]/srv",
+            "etcd://[::1%25]", "etcd://[::1%25a%25b]", "etcd://[%25a]",
             "http://host", "file:/srv", "srv", "",
             "://host", "file://", "file:///%zz", "file:///%00", "ssh://%ff/srv",
         ])
