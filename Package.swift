@@ -134,7 +134,7 @@ let package = Package(
             name: "vault-torture",
             dependencies: [
                 "VaultSyncPostgres", "VaultSyncEtcd", "VaultSync", "Vault", "VaultStorage", "VaultFormat",
-                "VaultCrypto", "TestSupport",
+                "VaultCrypto", "CLinux", "TestSupport",
             ],
             path: "Tests/Torture", swiftSettings: testSettings),
         .testTarget(

@@ -56,6 +56,8 @@ package final class FleetFollower: @unchecked Sendable {
         /// The log that this device writes.
         var own: RecordStream?
         var failures: [RemoteURL: SyncError] = [:]
+        /// What the last sync that mended anything has mended, and when that was.
+        var mended: [RemoteURL: (alarm: Alarm, count: UInt64, time: Duration)] = [:]
         var watches: [RemoteURL: Watch] = [:]
         /// Numbers of watches that have ended by themselves, perhaps before they were known here.
         var lost: Set<UInt64> = []
@@ -242,6 +244,11 @@ package final class FleetFollower: @unchecked Sendable {
         var errors: [RemoteURL: SyncError?] = [:]
         for url in urls { errors[url] = .some(result.failure ?? .vault(.cancelled)) }
         for outcome in result.outcomes { errors[outcome.url] = .some(outcome.error) }
+        for outcome in result.outcomes {
+            guard let alarm = outcome.notes.first else { continue }
+            let count = UInt64(outcome.notes.count)
+            state.withLock { $0.mended[outcome.url] = (alarm, count, clock.now) }
+        }
         for (url, error) in errors {
             let turn = state.withLock { state in
                 let turn = state.schedule.noteEnd(of: url, Self.ending(error), at: clock.now, chance: chance)
@@ -343,7 +350,10 @@ package final class FleetFollower: @unchecked Sendable {
                 return RemoteFollowing(
                     url: url, isWatched: state.watches[url]?.watch != nil,
                     heard: (times?.heard).map { now - $0 }, next: (times?.next).map { max($0 - now, .zero) },
-                    failure: state.failures[url])
+                    failure: state.failures[url],
+                    mended: state.mended[url].map {
+                        RemoteFollowing.Mended($0.alarm, count: $0.count, ago: now - $0.time)
+                    })
             }
         }
     }

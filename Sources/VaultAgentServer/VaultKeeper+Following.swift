@@ -14,11 +14,13 @@ extension VaultKeeper {
     /// - Parameter note: told of each sync that came to something, with the items that it changed here.
     func follow(note: @escaping @Sendable (Int) -> Void) {
         let report = settings.report
+        let found = FoundRecords()
         let follower = FleetFollower(
             KeptVault(keeper: self), pace: settings.pace, random: settings.environment.random
         ) { event in
             switch event {
             case .synced(let result):
+                for line in result.outcomes.flatMap({ found.lines($0) }) { report(line) }
                 let reports = result.outcomes.map(\.report)
                 guard reports.contains(where: { $0.items > 0 || $0.published > 0 }) else { return }
                 note(reports.reduce(0) { $0 + $1.items })

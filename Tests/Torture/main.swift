@@ -4,12 +4,13 @@ import TestSupport
 import Vault
 
 // A vault under many processes at once, some of which are killed, and under system calls that fail: `Scripts/crash
-// --races`, `--kill`, `--faults` and `--fleet`.
+// --races`, `--kill`, `--faults` and `--fleet`, and `Scripts/fleet`.
 //
 //   vault-torture races DIRECTORY PROCESSES THREADS SECONDS
 //   vault-torture kill DIRECTORY CYCLES
 //   vault-torture faults DIRECTORY VAULT-COMMAND [all]
 //   vault-torture fleet DIRECTORY VAULT-COMMAND DEVICES WRITES [hostile] [agents|no-agents]
+//   vault-torture servers DIRECTORY VAULT-COMMAND postgres|etcd DEVICES WRITES
 //   vault-torture cost DIRECTORY ITEMS make|VERB COUNT
 //   vault-torture reach DIRECTORY add ITEMS | initial ITEMS | change DEVICES | devices COUNT WRITES
 //   vault-torture remote DIRECTORY URL
@@ -55,6 +56,16 @@ do {
             isHostile: arguments.contains("hostile"),
             agents: arguments.contains("agents") ? .all : arguments.contains("no-agents") ? .none : .half)
         exit(try trial.run(writes: number(4)) ? 0 : 1)
+    case "servers":
+        guard number(4) > 1, number(5) > 0 else { exit(2) }
+        guard arguments.last == "secluded" else {
+            say("fleet: \(try Namespace.seclude(arguments + ["secluded"]))")
+            exit(1)
+        }
+        let trial = try ServerTrial(
+            directory: arguments[1], command: arguments[2], engine: arguments[3], homes: number(4), writes: number(5))
+        guard var trial else { exit(2) }
+        exit(try trial.run() ? 0 : 1)
     case "reach": if try !Reach(directory: arguments[1]).run(arguments[2], number(3), number(4)) { exit(2) }
     case "remote": try RemoteCosts(directory: arguments[1], url: arguments[2]).run()
     case "watch": try Watching.run(scratch)

@@ -109,6 +109,20 @@ struct FollowingTests {
         #expect(homes.said.count(back) <= homes.said.count(lost))
     }
 
+    @Test func `what a remote has lost is put back unasked, and said`() async throws {
+        let homes = try Homes()
+        var changes = homes.clients[1].changes.makeAsyncIterator()
+        for number in 0..<3 { try await homes.clients[0].add(.generic("\(number)")) }
+        while try !services(homes.clients[1]).contains("2") { await changes.awaitAdded() }
+        homes.place.forgetLogs()
+        for _ in 0..<3 { homes.place.awaitLook { homes.place.hint() } }
+        let following: [RemoteFollowing] = try homes.clients.flatMap { try $0.following() ?? [] }
+        let mended = following.compactMap(\.mended)
+        #expect(mended.contains { $0.alarm.kind == .rolledBack && $0.count > 0 })
+        #expect(homes.said.count("file:///place: rolled back: a log had") >= 1)
+        #expect(homes.said.count("; mended") >= 1 && homes.said.count("not mended") == 0)
+    }
+
     @Test func `a sync that a person asks for comes before those that nobody has asked for`() throws {
         let homes = try Homes()
         for number in 0..<20 {
@@ -134,7 +148,10 @@ struct FollowingTests {
                 failure: nil),
             RemoteFollowing(
                 url: try RemoteURL("etcd://host"), isWatched: false, heard: nil, next: nil,
-                failure: .store(.unreachable("host"))),
+                failure: .store(.unreachable("host")),
+                mended: RemoteFollowing.Mended(
+                    Alarm(.rolledBack, Bytes16([UInt8](repeating: 1, count: 16)), 7, "a log had 9 records"), count: 3,
+                    ago: .milliseconds(12))),
         ]
         let bytes = SyncReply.parts(of: sent).flatMap(\.part)
         for length in bytes.indices {

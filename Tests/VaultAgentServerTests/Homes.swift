@@ -105,6 +105,15 @@ final class Place: RemoteEngine {
         if isAway { throw .unreachable("nowhere") }
     }
 
+    /// Loses what devices have told, as a server does that is put back.
+    func forgetLogs() {
+        for store in state.withLock({ Array($0.stores.values) }) {
+            for head in (try? store.heads()) ?? [] where head.stream.kind == .log {
+                try? store.remove(head.stream, below: .max)
+            }
+        }
+    }
+
     /// Says that there may be something new.
     func hint() { tell(.changed) }
 

@@ -82,10 +82,11 @@ struct FleetSummary: Encodable {
     private static func ofAgent(_ vault: VaultOptions, _ checksRemotes: Bool) throws -> FleetSummary {
         let agent = try VaultFinder.agent(of: vault.locked().path, .ofCommand, doWithout: { _ in })
         guard let agent, agent.greeting.state == .unlocked else { return FleetSummary() }
-        var summary = try FleetSummary(agent.fleetLook())
+        let look = try agent.fleetLook()
+        var summary = try FleetSummary(look)
         // An agent of another version does not know the message.
         let following: [RemoteFollowing]? = try? agent.following()
-        summary.background = following?.map { FollowingSummary($0) }
+        summary.background = following?.map { FollowingSummary($0, DeviceNames(look.deviceNames)) }
         if checksRemotes, summary.status != nil {
             summary.checks = try? Progress.during("looking at the remotes") { _ in try agent.checkRemotes() }
         }
@@ -122,6 +123,7 @@ struct FleetSummary: Encodable {
                 "remote      \(remote.url.printable) (\(remote.lastSync.map { "synced \($0)" } ?? "never synced"))")
         }
         lines += (background ?? []).map { "background  \($0.line)" }
+        lines += (background ?? []).compactMap(\.mendedLine).map { "mended      \($0)" }
         lines.append("pending     \(status.pending)")
         lines.append("conflicts   \(ConflictCount.number(UInt64(status.conflicts)))")
         for device in (devices ?? []).filter({ !$0.isThis }) {

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+internal import CLinux
 import Foundation
 import Synchronization
 
@@ -22,60 +23,75 @@ enum Ending: Hashable, Sendable {
     }
 }
 
-/// A process of the command.
+/// A process of the command, or of a server. Foundation's own has, of thousands, one whose end is never told.
 final class Child: Sendable {
-    /// No command needs that long, however busy the machine is.
-    static let patience = 180
+    /// In milliseconds: no command needs that long, however busy the machine is.
+    static let patience: Int32 = 180_000
 
-    private let process = Process()
+    let identifier: Int32
     private let errors: String
     private let began = now()
-    private let ended = Mutex<UInt64>(0)
-    private let end = DispatchSemaphore(value: 0)
+    /// When it ended, and how, as `waitpid` has it.
+    private let end = Mutex<(time: UInt64, status: Int32)?>(nil)
 
-    /// - Parameter errors: the file that receives standard error.
+    /// - Parameters:
+    ///   - output: its standard output; nil: nowhere.
+    ///   - errors: the file that receives standard error.
     init(
         _ command: String, _ arguments: [String], environment: [String: String], output: FileHandle? = nil,
         errors: String
     ) throws {
         self.errors = errors
-        _ = FileManager.default.createFile(atPath: errors, contents: nil)
-        process.executableURL = URL(filePath: command)
-        process.arguments = arguments
-        process.environment = environment
-        process.standardInput = FileHandle.nullDevice
-        process.standardOutput = output ?? FileHandle.nullDevice
-        process.standardError = try FileHandle(forWritingTo: URL(filePath: errors))
-        process.terminationHandler = { [weak self] _ in
-            self?.ended.withLock { $0 = now() }
-            self?.end.signal()
+        let file = open(errors, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o600)
+        defer { close(file) }
+        var line = ([command] + arguments).map { strdup($0) } + [nil]
+        var variables = environment.map { strdup("\($0.key)=\($0.value)") } + [nil]
+        defer { for text in line + variables { free(text) } }
+        let started = clinux_spawn_helper(&line, &variables, -1, output?.fileDescriptor ?? -1, file, 0)
+        guard started > 0 else { throw POSIXError(POSIXErrorCode(rawValue: Int32(-started)) ?? .EIO) }
+        identifier = Int32(started)
+    }
+
+    /// Whether it has not ended. Its number is its own for as long as that was not asked.
+    var isRunning: Bool {
+        end.withLock { end in
+            guard end == nil else { return false }
+            var status: Int32 = 0
+            guard waitpid(identifier, &status, WNOHANG) == identifier else { return true }
+            end = (now(), status)
+            return false
         }
-        try process.run()
     }
 
     /// - Returns: whether the process was still running.
     func kill() -> Bool {
-        process.isRunning && Foundation.kill(process.processIdentifier, SIGKILL) == 0
+        end.withLock { end in end == nil && Foundation.kill(identifier, SIGKILL) == 0 }
     }
 
-    /// Waits for the end. Once.
+    /// Waits for the end.
     func wait() -> Ending {
-        if end.wait(timeout: .now() + .seconds(Self.patience)) == .timedOut {
-            _ = kill()
-            end.wait()
-            return .hung
+        let process = Int32(clinux_process(identifier))
+        defer { close(process) }
+        var isHung = false
+        if isRunning, clinux_has_ended(process, Self.patience) != 1 {
+            isHung = kill()
+            _ = clinux_has_ended(process, Self.patience)
         }
-        let status = process.terminationStatus
-        guard process.terminationReason == .uncaughtSignal else { return .exit(status) }
-        return status == SIGKILL ? .killed : .signal(status)
+        while isRunning { usleep(1_000) }
+        let status = end.withLock { $0?.status ?? 0 }
+        if isHung { return .hung }
+        guard status & 0x7f != 0 else { return .exit(status >> 8 & 0xff) }
+        return status & 0x7f == SIGKILL ? .killed : .signal(status & 0x7f)
     }
 
     /// Seconds from the start to the end.
-    var duration: Double { Double(ended.withLock { $0 } - began) / 1e9 }
+    var duration: Double { Double((end.withLock { $0?.time } ?? now()) - began) / 1e9 }
+
+    /// What it has said on standard error.
+    var said: String { (try? String(contentsOfFile: errors, encoding: .utf8)) ?? "" }
 
     /// The last line of standard error that is no hint.
     var message: String {
-        let text = (try? String(contentsOfFile: errors, encoding: .utf8)) ?? ""
-        return text.split(separator: "\n").last { !$0.hasPrefix("vault: hint") }.map(String.init) ?? "no message"
+        said.split(separator: "\n").last { !$0.hasPrefix("vault: hint") }.map(String.init) ?? "no message"
     }
 }

@@ -10,6 +10,7 @@ struct FleetTrial {
 
     let directory: String
     let seed: String
+    let isHostile: Bool
     private var homes: [Home]
     private var folder: SharedFolder
     private var ledger = Ledger()
@@ -32,7 +33,8 @@ struct FleetTrial {
             return Home(number, in: directory, command: command, usesAgent: usesAgent)
         }
         folder = try SharedFolder(in: directory)
-        tally = Tally(isHostile: isHostile)
+        tally = Tally(explained: isHostile ? Tally.ofEnemy : [])
+        self.isHostile = isHostile
     }
 
     private func random(_ purpose: String) -> SeededRandom { SeededRandom("\(seed) \(purpose)") }
@@ -51,13 +53,13 @@ struct FleetTrial {
             try play(round)
         }
         try folder.heal()
-        let settling = try settle()
+        let settling = try Settling(&homes)
         let verdict = try FleetVerdict(homes, ledger, journal)
         let isRight = settling.isEqual && verdict.isRight && tally.unexpected == 0
         let attacks = tally.attacks.map { "\($0.key.rawValue) \($0.value)" }.sorted().joined(separator: ", ")
         say(
             """
-            fleet: \(tally.isHostile ? "hostile" : "honest"), seed \(seed), \(homes.count) devices \
+            fleet: \(isHostile ? "hostile" : "honest"), seed \(seed), \(homes.count) devices \
             (\(homes.count(where: \.usesAgent)) with agents), \(round) rounds in \((now() - begin) / 1_000_000_000) s: \
             \(tally.acknowledged) acknowledged writes, \(tally.kills) kills, \(tally.locks) locks, \
             \(tally.mirrors) mirrors lost, \(tally.attacks.values.reduce(0, +)) hostile acts\
@@ -69,11 +71,11 @@ struct FleetTrial {
     }
 
     private mutating func make() throws {
-        let url = "file://" + folder.path
+        let remote = Home.Remote(url: "file://" + folder.path)
         for home in homes { try home.make() }
-        try homes[0].found(url)
+        try homes[0].found(remote)
         for home in homes.dropFirst() {
-            try home.join(url, approvedBy: homes[0], as: home.number % 2 == 0 ? "--owner" : "--writer")
+            try home.join(remote, approvedBy: homes[0], as: home.number % 2 == 0 ? "--owner" : "--writer")
         }
         try folder.findRealm()
         for index in homes.indices { try homes[index].startAgent() }
@@ -85,9 +87,8 @@ struct FleetTrial {
         let random = random("round \(round)")
         var playing = homes.indices.filter { _ in random.chance(60) }
         if playing.isEmpty { playing = [random.number(in: 0...homes.count - 1)] }
-        let isHostile = tally.isHostile
         let rounds = playing.map { index in
-            HomeRound(homes[index], round: round, isHostile: isHostile, random, &ledger)
+            HomeRound(homes[index], round: round, isHostile ? .hostile : .honest, random, &ledger)
         }
         let workers = zip(playing, rounds).map { index, plan in
             let home = homes[index]
@@ -129,30 +130,5 @@ struct FleetTrial {
         let attack = random.element(of: attacks)
         try attack.run(on: &folder, random)
         tally.attacks[attack, default: 0] += 1
-    }
-
-    // MARK: The end
-
-    /// Syncs each home in turn until all of them state the same sum.
-    private mutating func settle() throws -> (isEqual: Bool, text: String) {
-        for index in homes.indices {
-            try homes[index].startAgent()
-            try homes[index].unlock()
-        }
-        var said: [String] = []
-        for round in 1...8 {
-            // Devices compare sums that differ once more after a minute, and call a record withheld only then.
-            if round == 5 || round == 7 {
-                say("fleet: the homes are not equal after \(round - 1) rounds: waits a minute")
-                sleep(61)
-            }
-            let results = try homes.map { try $0.run(["sync", "--fingerprint"]) }
-            said = zip(homes, results).filter { $0.1.ending != .exit(0) }.map { home, result in
-                "fleet: home \(home.number): the last sync ended with \(result.ending.text): \(result.message)"
-            }
-            if said.isEmpty, Set(results.map(\.output)).count == 1 { return (true, "equal after \(round) rounds") }
-        }
-        for line in said { say(line) }
-        return (false, "not equal after 8 rounds")
     }
 }

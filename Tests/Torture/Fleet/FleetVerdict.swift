@@ -48,12 +48,14 @@ struct FleetVerdict {
     private(set) var gone = 0
     /// Values that no command wrote there.
     private(set) var wrong = 0
+    /// Items that are there in spite of a deletion that was acknowledged.
+    private(set) var revived = 0
     private(set) var areSame = true
 
-    var isRight: Bool { lost == 0 && wrong == 0 && areSame }
+    var isRight: Bool { lost == 0 && wrong == 0 && revived == 0 && areSame }
 
     var text: String {
-        "\(areSame ? "the same items" : "different items"), \(wrong) wrong, \(lost) lost "
+        "\(areSame ? "the same items" : "different items"), \(wrong) wrong, \(revived) revived, \(lost) lost "
             + "(\(untold) only at home, \(gone) nowhere)"
     }
 
@@ -77,6 +79,12 @@ struct FleetVerdict {
                 wrong += 1
                 say("fleet: wrong: \(account) of home \(home.number) has the value '\(value.prefix(60))'")
             }
+        }
+        for account in ledger.deleted.sorted() {
+            let having = homes.indices.filter { contents[$0].values[account] != nil }
+            guard !having.isEmpty else { continue }
+            revived += 1
+            say("fleet: revived: \(account) was deleted, and is in \(having.map { "\($0)" }.joined(separator: ", "))")
         }
         areSame = contents.allSatisfy { $0.lines == contents[0].lines }
         for (home, content) in zip(homes, contents) where content.lines != contents[0].lines {

@@ -13,19 +13,24 @@ struct Home: Sendable {
     let directory: String
     let command: String
     let usesAgent: Bool
-    /// The agent's process while it runs.
-    private(set) var agent: Int32?
+    /// The network namespace of its commands; nil: that of the trial.
+    let namespace: String?
+    /// The agent while it runs.
+    private(set) var agent: Child?
     private(set) var isLocked = false
     /// Seconds that the last whole sync took.
     var syncSeconds = 0.05
+    /// How many agents it has had.
+    private var agents = 0
 
     static let passphrase = "correct horse battery staple"
 
-    init(_ number: Int, in directory: String, command: String, usesAgent: Bool) {
+    init(_ number: Int, in directory: String, command: String, usesAgent: Bool, namespace: String? = nil) {
         self.number = number
         self.directory = directory + "/\(number)"
         self.command = command
         self.usesAgent = usesAgent
+        self.namespace = namespace
     }
 
     private var runtime: String { directory + "/run" }
@@ -52,17 +57,20 @@ struct Home: Sendable {
     func start(
         _ arguments: [String], withKey: Bool = false, output: FileHandle? = nil, place: String = "main"
     ) throws -> Child {
-        try Child(
-            command, arguments, environment: environment(withKey: withKey), output: output,
+        let line = namespace.map { Namespace.entering($0, [command] + arguments) } ?? [command] + arguments
+        return try Child(
+            line[0], Array(line.dropFirst()), environment: environment(withKey: withKey), output: output,
             errors: directory + "/errors-\(place)")
     }
 
     /// Runs a command to its end.
-    func run(_ arguments: [String], withKey: Bool = false) throws -> (ending: Ending, output: String, message: String) {
-        let file = directory + "/output"
+    func run(
+        _ arguments: [String], withKey: Bool = false, place: String = "main"
+    ) throws -> (ending: Ending, output: String, message: String) {
+        let file = directory + "/output-\(place)"
         _ = FileManager.default.createFile(atPath: file, contents: nil)
         let output = try FileHandle(forWritingTo: URL(filePath: file))
-        let child = try start(arguments, withKey: withKey, output: output)
+        let child = try start(arguments, withKey: withKey, output: output, place: place)
         let ending = child.wait()
         return (ending, try String(contentsOfFile: file, encoding: .utf8), child.message)
     }
@@ -72,6 +80,16 @@ struct Home: Sendable {
         guard ending == .exit(0) else {
             throw Failure(text: "home \(number): \(arguments[0]) ended with \(ending.text): \(message)")
         }
+    }
+
+    /// How the command and the agent begin what they say of a remote that has lost records.
+    static let rollback = "rolled back: "
+
+    /// Whether the home has seen this value of the item.
+    func has(_ account: String, version: Int) throws -> Bool {
+        let value = Write.value(account, version: version)
+        let output = try run(["get", Write.service, account], place: "get").output
+        return output == value || output == value + "\n"
     }
 
     // MARK: The vault
@@ -92,13 +110,30 @@ struct Home: Sendable {
         _ = FileManager.default.createFile(atPath: path, contents: data, attributes: [.posixPermissions: 0o600])
     }
 
-    func found(_ url: String) throws { try demand(["remote", "add", url, "--name", "home\(number)"]) }
+    /// A place for the fleet's records.
+    struct Remote: Sendable {
+        let url: String
+        /// Of `vault remote add`, beside the URL.
+        var options: [String] = []
+    }
+
+    func found(_ remote: Remote) throws {
+        try demand(["remote", "add", remote.url, "--name", "home\(number)"] + remote.options)
+    }
 
     /// Joins the fleet, which an owner approves.
-    func join(_ url: String, approvedBy owner: Home, as role: String) throws {
+    func join(_ remote: Remote, approvedBy owner: Home, as role: String) throws {
+        let child = try ask(to: remote, owner)
+        try approve(by: owner, as: role)
+        try finish(join: child)
+    }
+
+    /// Asks to join, and puts the code where the owner reads it.
+    func ask(to remote: Remote, _ owner: Home) throws -> Child {
         let pipe = Pipe()
-        let arguments = ["remote", "add", url, "--join", "--name", "home\(number)", "--timeout", "120"]
-        let child = try start(arguments, withKey: true, output: pipe.fileHandleForWriting, place: "join")
+        let arguments = ["remote", "add", remote.url, "--join", "--name", "home\(number)", "--timeout", "1800"]
+        let child = try start(
+            arguments + remote.options, withKey: true, output: pipe.fileHandleForWriting, place: "join")
         try pipe.fileHandleForWriting.close()
         var code = Data()
         while !code.contains(UInt8(ascii: "\n")),
@@ -106,8 +141,15 @@ struct Home: Sendable {
         {
             code += more
         }
-        try owner.write(code, to: owner.directory + "/code")
-        try owner.demand(["device", "approve", "--code-file", owner.directory + "/code", role, "--yes"])
+        try owner.write(code, to: owner.directory + "/code-\(number)")
+        return child
+    }
+
+    func approve(by owner: Home, as role: String) throws {
+        try owner.demand(["device", "approve", "--code-file", owner.directory + "/code-\(number)", role, "--yes"])
+    }
+
+    func finish(join child: Child) throws {
         guard child.wait() == .exit(0) else {
             throw Failure(text: "home \(number) cannot join: \(child.message)")
         }
@@ -139,28 +181,37 @@ struct Home: Sendable {
 
     mutating func startAgent() throws {
         guard usesAgent, agent == nil else { return }
-        struct Status: Decodable {
-            struct Agent: Decodable { var pid: Int32? }
-            var agent: Agent?
-        }
         for _ in 0..<100 {
-            let started = try run(["agent", "--idle", "0", "--max", "0", "--key-file", key])
-            let status = try run(["status", "--json"]).output
-            let pid = try? JSONDecoder().decode(Status.self, from: Data(status.utf8)).agent?.pid
-            if started.ending == .exit(0), let pid {
-                (agent, isLocked) = (pid, false)
+            agents += 1
+            let arguments = ["agent", "--foreground", "--announce", "--idle", "0", "--max", "0", "--key-file", key]
+            let pipe = Pipe()
+            let child = try start(arguments, output: pipe.fileHandleForWriting, place: "agent-\(agents)")
+            try pipe.fileHandleForWriting.close()
+            if try pipe.fileHandleForReading.readToEnd() == Data("ready\n".utf8) {
+                (agent, isLocked) = (child, false)
                 return
             }
+            _ = child.wait()
             // The one that was killed a moment ago may not be gone yet.
             usleep(20_000)
         }
         throw Failure(text: "home \(number): the agent does not start")
     }
 
+    /// How often its agents have said a word.
+    func countSaid(_ word: String) -> Int {
+        guard agents > 0 else { return 0 }
+        return (1...agents).reduce(0) { count, number in
+            let text = try? String(contentsOfFile: directory + "/errors-agent-\(number)", encoding: .utf8)
+            return count + (text?.ranges(of: word).count ?? 0)
+        }
+    }
+
     mutating func killAgent() -> Bool {
-        guard let pid = agent else { return false }
+        guard let child = agent else { return false }
         agent = nil
-        return Foundation.kill(pid, SIGKILL) == 0
+        defer { _ = child.wait() }
+        return child.kill()
     }
 
     mutating func noteLock() { isLocked = agent != nil }
@@ -174,6 +225,7 @@ struct Home: Sendable {
     mutating func stopAgent() {
         guard agent != nil else { return }
         _ = try? run(["agent", "--stop"])
+        _ = agent?.wait()
         agent = nil
     }
 }

@@ -4,6 +4,22 @@ import TestSupport
 
 /// The commands that run at once in one home, and the kills, locks and losses beside them.
 struct HomeRound: Sendable {
+    /// What homes do, in percent.
+    struct Habits: Sendable {
+        /// Rounds with a sync by hand.
+        var syncs: Int
+        /// Writes whose value does not fit a record.
+        var largeValues: Int
+        /// Writes that change an item of another home which this one has seen.
+        var takes: Int
+        var mirrorLosses: Int
+
+        static let honest = Habits(syncs: 80, largeValues: 2, takes: 0, mirrorLosses: 5)
+        static let hostile = Habits(syncs: 80, largeValues: 4, takes: 0, mirrorLosses: 5)
+        /// Their agents sync unasked.
+        static let followers = Habits(syncs: 20, largeValues: 2, takes: 8, mirrorLosses: 2)
+    }
+
     enum Act: Sendable {
         case sync(withKey: Bool)
         case write(Write, withKey: Bool)
@@ -26,6 +42,11 @@ struct HomeRound: Sendable {
         var agents = 0
         var locks = 0
         var mirrors = 0
+        var taken = 0
+        /// Items that the home was to take over, and has not seen yet.
+        var untaken: [String] = []
+        /// Syncs that said that the remote had lost something.
+        var rollbacks = 0
         /// The agent was away or locked for at least a part of the round.
         var isDisturbed = false
 
@@ -42,12 +63,12 @@ struct HomeRound: Sendable {
     let losesMirror: Bool
     private(set) var steps: [Step] = []
 
-    init(_ home: Home, round: Int, isHostile: Bool, _ random: SeededRandom, _ ledger: inout Ledger) {
-        losesMirror = random.chance(5)
-        addSyncs(home, random)
+    init(_ home: Home, round: Int, _ habits: Habits, _ random: SeededRandom, _ ledger: inout Ledger) {
+        losesMirror = random.chance(habits.mirrorLosses)
+        addSyncs(habits, random)
         for count in 0..<random.number(in: 1...5) {
             let account = "\(home.number)-\(round)-\(count)"
-            let write = Self.write(account, home, isHostile: isHostile, random, &ledger)
+            let write = Self.write(account, home, habits, random, &ledger)
             ledger.begin(write, home: home.number, round: round)
             addStep(.write(write, withKey: random.chance(12)), at: Self.time(random, 120))
             if random.chance(6) { addKill(within: 40, random) }
@@ -70,20 +91,23 @@ struct HomeRound: Sendable {
         addStep(.kill(index), at: steps[index].time + Self.time(random, percent))
     }
 
-    private mutating func addSyncs(_ home: Home, _ random: SeededRandom) {
+    private mutating func addSyncs(_ habits: Habits, _ random: SeededRandom) {
         // The second of two at once ends with 14.
-        for count in 0..<(random.chance(80) ? random.chance(10) ? 2 : 1 : 0) {
+        for count in 0..<(random.chance(habits.syncs) ? random.chance(10) ? 2 : 1 : 0) {
             addStep(.sync(withKey: random.chance(12)), at: count == 0 ? 0 : Self.time(random, 100))
             if random.chance(losesMirror ? 50 : 25) { addKill(within: 110, random) }
         }
     }
 
     private static func write(
-        _ account: String, _ home: Home, isHostile: Bool, _ random: SeededRandom, _ ledger: inout Ledger
+        _ account: String, _ home: Home, _ habits: Habits, _ random: SeededRandom, _ ledger: inout Ledger
     ) -> Write {
+        if random.chance(habits.takes), let taken = ledger.takeOver(at: random.number(in: 0...999_999)) {
+            return .take(taken.account, version: taken.version)
+        }
         switch random.number(in: 0...99) {
         case 0: return .importing((0..<20).map { "\(account)-\($0)" })
-        case 3..<(isHostile ? 7 : 5): return .add(account + Write.largeEnding)
+        case 3..<(3 + habits.largeValues): return .add(account + Write.largeEnding)
         case 7..<12: return .share("\(random.number(in: 0...3))", text: account)
         case 12..<20:
             guard let (account, version) = ledger.takeChange(of: home.number, at: random.number(in: 0...9_999)) else {
@@ -117,6 +141,8 @@ struct HomeRound: Sendable {
             switch step.act {
             case .sync(let withKey):
                 children[index] = try home.start(["sync"], withKey: withKey, place: "\(index)")
+            case .write(.take(let account, let version), _) where try !home.has(account, version: version - 1):
+                report.untaken.append(account)
             case .write(_, let withKey):
                 children[index] = try home.start(arguments[index], withKey: withKey, place: "\(index)")
             case .kill(let other): _ = children[other]?.kill()
@@ -137,9 +163,11 @@ struct HomeRound: Sendable {
             let ending = child.wait()
             let message = ending == .exit(0) || ending == .killed ? "" : child.message
             if case .write(let write, _) = steps[index].act {
+                if case .take = write, ending == .exit(0) { report.taken += 1 }
                 report.writes.append((write, ending, message))
             } else {
                 report.syncs.append((ending, message))
+                if child.said.contains(Home.rollback) { report.rollbacks += 1 }
                 if ending == .exit(0) { home.syncSeconds = min(child.duration, 5) }
             }
         }

@@ -3,7 +3,8 @@ import Foundation
 
 /// Counts of a trial, and the exit codes that no part of the trial explains.
 struct Tally {
-    let isHostile: Bool
+    /// How a sync may end beside the ways in which any command may.
+    let explained: Set<Ending>
     private(set) var acknowledged = 0
     private(set) var syncs: [Ending: Int] = [:]
     private(set) var commands: [Ending: Int] = [:]
@@ -12,8 +13,17 @@ struct Tally {
     private(set) var mirrors = 0
     private(set) var unexpected = 0
     var attacks: [FolderAttack: Int] = [:]
+    /// Items that a home took over from another one after it had seen them.
+    private(set) var taken = 0
+    /// By home, how many of its syncs said that the remote had lost something.
+    private(set) var rollbacks: [Int: Int] = [:]
 
-    init(isHostile: Bool) { self.isHostile = isHostile }
+    /// An enemy may make a sync say what is wrong with the folder, but not that the device was removed.
+    static let ofEnemy: Set<Ending> = [.exit(20), .exit(22), .exit(23)]
+    /// A server that is away, and one that was put back.
+    static let ofServer: Set<Ending> = [.exit(30), .exit(22)]
+
+    init(explained: Set<Ending> = []) { self.explained = explained }
 
     var kills: Int { (syncs[.killed] ?? 0) + (commands[.killed] ?? 0) + agents }
 
@@ -21,6 +31,8 @@ struct Tally {
         agents += report.agents
         locks += report.locks
         mirrors += report.mirrors
+        taken += report.taken
+        rollbacks[home, default: 0] += report.rollbacks
         for (ending, message) in report.syncs {
             syncs[ending, default: 0] += 1
             if !isExpectedOfSync(ending, report) { tell(home, round, "sync", ending, message) }
@@ -37,10 +49,8 @@ struct Tally {
         say("fleet: unexpected: round \(round), home \(home): \(verb) ended with \(ending.text): \(message)")
     }
 
-    /// An enemy may make a sync say what is wrong with the folder, but not that the device was removed.
     private func isExpectedOfSync(_ ending: Ending, _ report: HomeRound.Report) -> Bool {
-        if isHostile, [.exit(20), .exit(22), .exit(23)].contains(ending) { return true }
-        return isExpectedOfWrite(ending, report)
+        explained.contains(ending) || isExpectedOfWrite(ending, report)
     }
 
     /// Another process has the lock (14); the agent is locked or away (4), or was killed before it greeted (1) or

@@ -8,6 +8,8 @@ enum Write: Sendable {
     case add(String)
     /// An item of the same home gets its next value.
     case set(String, version: Int)
+    /// An item of another home gets its next value here, once it has been seen here as it was.
+    case take(String, version: Int)
     case importing([String])
     /// An item that all homes change at once.
     case share(String, text: String)
@@ -16,7 +18,7 @@ enum Write: Sendable {
     /// How many values an acknowledgement vouches for.
     var count: Int {
         switch self {
-        case .add, .set, .share: 1
+        case .add, .set, .take, .share: 1
         case .importing(let accounts): accounts.count
         case .delete: 0
         }
@@ -26,6 +28,7 @@ enum Write: Sendable {
         switch self {
         case .add: "add"
         case .set, .share: "set"
+        case .take: "update"
         case .importing: "import"
         case .delete: "delete"
         }
@@ -34,14 +37,17 @@ enum Write: Sendable {
     /// The accounts whose values are known.
     var accounts: [String] {
         switch self {
-        case .add(let account), .set(let account, _): [account]
+        case .add(let account), .set(let account, _), .take(let account, _): [account]
         case .importing(let accounts): accounts
         case .share, .delete: []
         }
     }
 
     var version: Int {
-        if case .set(_, let version) = self { version } else { 0 }
+        switch self {
+        case .set(_, let version), .take(_, let version): version
+        case .add, .importing, .share, .delete: 0
+        }
     }
 
     /// Accounts with this end have values that do not fit a record.
@@ -66,6 +72,9 @@ enum Write: Sendable {
         case .set(let account, let version):
             try Data(Self.value(account, version: version).utf8).write(to: URL(filePath: place))
             return ["set", Self.service, account, "--file", place]
+        case .take(let account, let version):
+            try Data(Self.value(account, version: version).utf8).write(to: URL(filePath: place))
+            return ["update", Self.service, account, "--file", place]
         case .share(let account, let text):
             try Data(text.utf8).write(to: URL(filePath: place))
             return ["set", "shared", account, "--file", place]
@@ -92,6 +101,8 @@ struct Ledger {
     }
 
     private var entries: [String: Entry] = [:]
+    /// Accounts whose deletion was acknowledged.
+    private(set) var deleted: Set<String> = []
     /// Of each home, those that it may change again.
     private var changeable: [Int: [String]] = [:]
 
@@ -113,6 +124,21 @@ struct Ledger {
         return (account, (entries[account]?.version ?? 0) + 1)
     }
 
+    /// An item of any home, as ``takeChange(of:at:)``: the home that takes it must have seen its value.
+    mutating func takeOver(at index: Int) -> (account: String, version: Int)? {
+        let homes = changeable.keys.sorted().filter { !(changeable[$0] ?? []).isEmpty }
+        guard !homes.isEmpty else { return nil }
+        return takeChange(of: homes[index % homes.count], at: index / homes.count)
+    }
+
+    /// The home that was to take it over has not seen its value yet.
+    mutating func giveBack(_ account: String) {
+        guard let entry = entries[account], let version = entry.allowed.min() else { return }
+        entries[account]?.allowed = [version]
+        entries[account]?.version = version
+        changeable[entry.home, default: []].append(account)
+    }
+
     mutating func begin(_ write: Write, home: Int, round: Int) {
         for account in write.accounts {
             entries[account, default: Entry(home: home, round: round)].version = write.version
@@ -123,12 +149,14 @@ struct Ledger {
     }
 
     mutating func end(_ write: Write, home: Int, round: Int, isAcknowledged: Bool) {
+        if isAcknowledged, case .delete(let account) = write { deleted.insert(account) }
         for account in write.accounts {
             // An agent may still be at work for a client that was killed: nobody changes that item again.
             guard isAcknowledged else { continue }
             entries[account]?.allowed = [write.version]
             entries[account]?.isAcknowledged = true
             entries[account]?.round = round
+            entries[account]?.home = home
             changeable[home, default: []].append(account)
         }
     }

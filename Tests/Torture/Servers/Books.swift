@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+import Foundation
+import Synchronization
+import TestSupport
+
+/// What homes that live side by side did, and what each must have in the end.
+final class Books: Sendable {
+    struct Content {
+        var ledger = Ledger()
+        var tally = Tally(explained: Tally.ofServer)
+        /// By round and home, for people who look for the cause of a loss.
+        var journal: [Int: [Int: String]] = [:]
+        /// Why the trial cannot go on.
+        var failure: (any Error)?
+        var rounds = 0
+        /// How many writes may be acknowledged before the next disturbance.
+        var allowance = 0
+    }
+
+    private let content = Mutex(Content())
+    let writes: Int
+
+    /// - Parameter writes: how many are acknowledged at the least.
+    init(writes: Int) { self.writes = writes }
+
+    func look<R>(_ body: (Content) throws -> sending R) rethrows -> sending R {
+        try content.withLock { try body($0) }
+    }
+
+    var acknowledged: Int { content.withLock { $0.tally.acknowledged } }
+
+    var isOpen: Bool { content.withLock { $0.failure == nil && $0.tally.acknowledged < writes } }
+
+    /// Waits until more writes are wanted.
+    ///
+    /// - Returns: false: none are.
+    func awaitAllowance() -> Bool {
+        while isOpen {
+            if content.withLock({ $0.tally.acknowledged < $0.allowance }) { return true }
+            usleep(20_000)
+        }
+        return false
+    }
+
+    func allow(_ writes: Int) { content.withLock { $0.allowance = writes } }
+
+    func plan(_ home: Home, round: Int, _ random: SeededRandom) -> HomeRound {
+        content.withLock { HomeRound(home, round: round, .followers, random, &$0.ledger) }
+    }
+
+    func enter(_ report: HomeRound.Report, home: Int, round: Int) {
+        content.withLock { content in
+            content.rounds += 1
+            content.tally.add(report, home: home, round: round)
+            content.journal[round, default: [:]][home] = report.text
+            for account in report.untaken { content.ledger.giveBack(account) }
+            for (write, ending, _) in report.writes {
+                content.ledger.end(write, home: home, round: round, isAcknowledged: ending == .exit(0))
+            }
+        }
+    }
+
+    func fail(_ error: any Error) { content.withLock { $0.failure = $0.failure ?? error } }
+}

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+import Foundation
+import TestSupport
+
+/// What happens to the server and the network while homes write: kills, partitions, saved and restored states.
+struct Disturbance {
+    /// A state of the server that was put back.
+    struct Restore {
+        /// How many records were gone.
+        var lost: Int
+        /// How many homes have noticed.
+        var noticed = 0
+    }
+
+    private enum Act: CaseIterable {
+        case killServer, cutServer, cutHomes, save, putBack
+    }
+
+    private struct Cut {
+        var place: Namespace
+        var fault: Namespace.Fault
+        /// The act at which it ends.
+        var end: Int
+    }
+
+    private let directory: String
+    private let server: any FleetServer
+    private let homes: Int
+    private let books: Books
+    /// How often each home has said that the server lost something.
+    private let countRollbacks: @Sendable () -> [Int]
+    private var cuts: [Cut] = []
+    private var saved: (file: String, records: Int)?
+    private var before: [Int] = []
+
+    private(set) var kills = 0
+    private(set) var partitions: [Namespace.Fault: Int] = [:]
+    private(set) var serverCuts = 0
+    private(set) var restores: [Restore] = []
+
+    init(
+        directory: String, server: any FleetServer, homes: Int, books: Books,
+        countRollbacks: @escaping @Sendable () -> [Int]
+    ) {
+        (self.directory, self.server, self.homes, self.books) = (directory, server, homes, books)
+        self.countRollbacks = countRollbacks
+    }
+
+    var text: String {
+        let faults = partitions.map { "\($0.key.rawValue) \($0.value)" }.sorted().joined(separator: ", ")
+        return """
+            \(kills) kills of the server, \(serverCuts) times cut off from all, \
+            \(partitions.values.reduce(0, +)) homes cut off (\(faults)), \(restores.count) restores (records lost: \
+            \(restores.map { "\($0.lost)" }.joined(separator: ", ")); homes that noticed: \
+            \(restores.map { "\($0.noticed)" }.joined(separator: ", ")))
+            """
+    }
+
+    /// Whether at least one home has noticed each restore that lost something.
+    var isNoticed: Bool { !restores.isEmpty && restores.allSatisfy { $0.lost == 0 || $0.noticed > 0 } }
+
+    /// Does so many acts, each while its part of the writes is acknowledged.
+    mutating func run(acts: Int, _ random: SeededRandom) throws {
+        for number in 1...acts {
+            let part = books.writes / (acts + 1)
+            books.allow(number * part)
+            while books.isOpen, books.acknowledged < number * part { usleep(20_000) }
+            guard books.isOpen else { break }
+            books.allow((number + 1) * part)
+            // Agents sync a moment after a change.
+            usleep(UInt32(random.number(in: 200...1_500)) * 1_000)
+            try end { $0.end <= number }
+            // The first ones, so that each kind comes at least once.
+            let first: [Act] = [.cutHomes, .save, .killServer, .putBack, .cutServer]
+            try play(number <= first.count ? first[number - 1] : random.element(of: Act.allCases), number, random)
+        }
+        books.allow(.max)
+    }
+
+    /// Ends all that is in the way, and sees who has noticed what.
+    mutating func heal() throws {
+        try end { _ in true }
+        try server.kill()
+        try server.start()
+        try noteNoticed()
+    }
+
+    private mutating func play(_ act: Act, _ number: Int, _ random: SeededRandom) throws {
+        switch act {
+        case .killServer:
+            try server.kill()
+            kills += 1
+            usleep(UInt32(random.number(in: 0...2_000)) * 1_000)
+            try server.start()
+        case .cutServer:
+            guard !cuts.contains(where: { $0.place.name == Namespace.server.name }) else { return }
+            serverCuts += 1
+            try begin(random.chance(80) ? .silent : .slow, at: .server, end: number + 1)
+        case .cutHomes:
+            let percent = random.element(of: [10, 30, 60])
+            for home in 0..<homes where random.chance(percent) || homes < 6 && home == number % homes {
+                let place = Namespace.home(home)
+                guard !cuts.contains(where: { $0.place.name == place.name }) else { continue }
+                let fault = random.element(of: Namespace.Fault.allCases)
+                partitions[fault, default: 0] += 1
+                try begin(fault, at: place, end: number + random.number(in: 1...3))
+            }
+        case .save:
+            guard let records = server.countRecords() else { return }
+            let file = "\(directory)/saved-\(number)"
+            try server.save(to: file)
+            if let saved { unlink(saved.file) }
+            saved = (file, records)
+        case .putBack: try putBack(whileRunning: random.chance(50))
+        }
+    }
+
+    private mutating func putBack(whileRunning isRunning: Bool) throws {
+        guard let saved else { return }
+        try noteNoticed()
+        // Something has to be lost by that.
+        try end { $0.place.name == Namespace.server.name }
+        for _ in 0..<200 where books.isOpen {
+            guard let records = server.countRecords(), records <= saved.records else { break }
+            usleep(100_000)
+        }
+        before = countRollbacks()
+        let records = server.countRecords() ?? 0
+        try server.putBack(saved.file, whileRunning: isRunning)
+        restores.append(Restore(lost: max(0, records - saved.records)))
+    }
+
+    /// Homes that have said since the last restore that something is lost.
+    mutating func noteNoticed() throws {
+        guard !restores.isEmpty else { return }
+        restores[restores.count - 1].noticed = zip(before, countRollbacks()).count { $0 < $1 }
+    }
+
+    private mutating func begin(_ fault: Namespace.Fault, at place: Namespace, end: Int) throws {
+        try place.begin(fault)
+        cuts.append(Cut(place: place, fault: fault, end: end))
+    }
+
+    private mutating func end(_ isOver: (Cut) -> Bool) throws {
+        for cut in cuts where isOver(cut) { try cut.place.end(cut.fault) }
+        cuts.removeAll(where: isOver)
+    }
+}

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+import Foundation
+
+/// Programs that administrators use.
+enum Tool {
+    struct Failure: Error {
+        let text: String
+    }
+
+    /// Runs a program to its end.
+    ///
+    /// - Parameter line: the program, looked for as a shell does, and its arguments.
+    /// - Returns: what it prints.
+    @discardableResult
+    static func run(_ line: [String]) throws -> String {
+        let place = FileManager.default.temporaryDirectory.path() + "/tool-\(UInt64.random(in: 0 ... .max))"
+        defer { for end in ["out", "err"] { unlink("\(place).\(end)") } }
+        _ = FileManager.default.createFile(atPath: place + ".out", contents: nil)
+        let output = try FileHandle(forWritingTo: URL(filePath: place + ".out"))
+        let child = try Child(
+            "/usr/bin/env", line, environment: environment, output: output, errors: place + ".err")
+        let ending = child.wait()
+        guard ending == .exit(0) else {
+            throw Failure(text: "\(line.joined(separator: " ")): \(ending.text): \(child.said)")
+        }
+        return try String(contentsOfFile: place + ".out", encoding: .utf8)
+    }
+
+    static func has(_ name: String) -> Bool { path(of: name) != nil }
+
+    static let environment = [
+        "PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "LANG": "C.UTF-8", "ETCDCTL_API": "3",
+    ]
+
+    private static func path(of name: String) -> String? {
+        environment["PATH"]?.split(separator: ":").map { "\($0)/\(name)" }.first {
+            FileManager.default.isExecutableFile(atPath: $0)
+        }
+    }
+}
