@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // HTTP by libcurl, which is loaded by name: one kind of remote needs it. Nothing is taken from the environment but the
-// system's authorities: no proxy, no .netrc, no cookies, no file for the keys of connections. No redirection is followed. All memory of libcurl's is wiped
-// before it is given back, since passwords go through it.
+// system's authorities: no proxy, no .netrc, no cookies, no file for the keys of connections. No redirection is
+// followed. All memory of libcurl's is wiped before it is given back, since passwords go through it.
 #ifndef CCURL_H
 #define CCURL_H
 #include <stddef.h>
