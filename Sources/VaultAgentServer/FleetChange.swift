@@ -69,7 +69,7 @@ extension Answers {
     /// Runs a change of the fleet, for which the vault has to be unlocked. What syncs unasked gives way to it.
     ///
     /// - Parameters:
-    ///   - opensAll: whether somebody can read every item by it, also those that a person has to allow each time.
+    ///   - opensAll: whether its holder can read every item, those that require user presence included.
     ///   - isUse: whether it keeps the vault open.
     func changeFleet(
         _ caller: Caller, opensAll: Bool = false, isUse: Bool = true,

@@ -13,7 +13,8 @@ final class FoundRecords: Sendable {
             let known = alarms.updateValue(outcome.alarms, forKey: outcome.url) ?? []
             return outcome.alarms.filter { !known.contains($0) }
         }
-        return FoundRecords.lines(outcome.notes, outcome.url, "mended") + FoundRecords.lines(new, outcome.url, "not mended")
+        return FoundRecords.lines(outcome.notes, outcome.url, "mended")
+            + FoundRecords.lines(new, outcome.url, "not mended")
     }
 
     /// One line a kind: a server that was put back has lost something of every device.

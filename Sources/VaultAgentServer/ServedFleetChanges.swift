@@ -63,7 +63,7 @@ extension AskingDeviceRequest: RemoteRequest {
     func isPermitted(to caller: Caller) -> Bool { caller.isWhole }
 
     func replies(to caller: Caller, from answers: Answers) throws(VaultError) -> [SyncReply] {
-        // Whoever may not let it in hears so before a person is asked.
+        // A caller without the right is refused before a person is asked.
         try answers.changeFleet(caller, opensAll: true) { (fleet, change) throws(SyncError) in
             change.isLook = true
             change.name = try fleet.joinRequest(for: try RecoveryCode(told: value))

@@ -7,7 +7,7 @@ internal import VaultAgent
 internal import VaultCrypto
 internal import VaultSync
 
-// How the vault comes to belong to a fleet: the other devices of it, and who has its recovery code, read all items then.
+// Founding and joining a fleet: its other devices, and the holder of its recovery code, can read all items from then on.
 
 extension VaultKeeper {
     /// How long a code holds.

@@ -17,7 +17,7 @@ extension EtcdRecordStore {
         return results
     }
 
-    /// What would be stored if a key were there that never is: the rights are looked at whatever comes of the comparison.
+    /// A write behind a comparison that always fails: etcd checks the rights either way.
     package func mayAppend() throws(RecordStoreError) -> Bool? {
         let key = keys.never
         do throws(RecordStoreError) {

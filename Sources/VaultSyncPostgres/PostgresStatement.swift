@@ -96,7 +96,8 @@ extension PostgresStatement {
         """
         SELECT seq, body FROM (SELECT seq, body, sum(octet_length(body)) OVER (ORDER BY seq ROWS UNBOUNDED PRECEDING)
             - octet_length(body) AS before
-          FROM (SELECT seq, body FROM vault.record WHERE \(place) AND seq >= $4 ORDER BY seq LIMIT \(pageCount)) AS following)
+          FROM (SELECT seq, body FROM vault.record WHERE \(place) AND seq >= $4
+            ORDER BY seq LIMIT \(pageCount)) AS following)
           AS sized WHERE before < $5 ORDER BY seq
         """, [.bigint, .bytea])
 

@@ -103,7 +103,8 @@ struct SSHServerTests {
             set -e; trap '[ -z "$server" ] || kill $server' EXIT
             # A port that nobody had a moment ago may be taken meanwhile.
             for try in 1 2 3 4 5; do
-                port=$(python3 -c 'import socket; s = socket.create_server(("127.0.0.1", 0)); print(s.getsockname()[1])')
+                free='import socket; print(socket.create_server(("127.0.0.1", 0)).getsockname()[1])'
+                port=$(python3 -c "$free")
                 \(sshd) -D -e -f ssh/server.conf -o ListenAddress=127.0.0.1 -o Port=$port 2>ssh/log & server=$!
                 until grep -q listening ssh/log; do kill -0 $server || continue 2; done
                 break

@@ -14,7 +14,7 @@ extension Fleet {
     /// nothing has happened.
     ///
     /// - Parameters:
-    ///   - given: the code that brings a device in when no other is left, as its owner knows it already; nil: a new one.
+    ///   - given: The recovery code that the owner already knows; `nil` makes a new one.
     ///   - show: is given the code, before there is a fleet.
     /// - Returns: the code.
     /// - Throws: `.remoteInUse` when the folder has a fleet; what `show` throws, and then nothing has happened.

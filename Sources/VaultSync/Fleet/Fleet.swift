@@ -115,7 +115,7 @@ package final class Fleet {
         }
     }
 
-    /// Remembers how it stands with a remote after a sync. A remote that was removed meanwhile stays so, and of one that
+    /// Stores a remote's state after a sync. A remote that was removed meanwhile stays so, and of one that
     /// was added anew what this device shows it.
     func update(_ remote: RemoteAccess, _ state: RemoteState) throws(SyncError) {
         let value = try secured { () throws(CryptoError) in Secret(try SecretBytes(copying: state.encoded().span)) }

@@ -8,7 +8,7 @@ struct SSHCommand {
     /// What a person types to get there.
     let byHand: String
 
-    /// A server that nobody has to trust gets at no agent, ticket, display or port of this machine, and nobody is asked.
+    /// An untrusted server reaches no agent, ticket, display or port of this machine, and ssh asks no questions.
     private static let settings = [
         "BatchMode=yes", "ConnectTimeout=10", "ServerAliveInterval=10", "ServerAliveCountMax=3", "LogLevel=ERROR",
         "ClearAllForwardings=yes", "ControlMaster=no",

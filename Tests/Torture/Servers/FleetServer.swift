@@ -67,7 +67,8 @@ final class Daemon: @unchecked Sendable {
             // A killed server's children have to end before another one begins.
             usleep(100_000)
         }
-        throw Tool.Failure(text: "\(line[3]) does not start: \((try? String(contentsOfFile: log, encoding: .utf8)) ?? "")")
+        let said = (try? String(contentsOfFile: log, encoding: .utf8)) ?? ""
+        throw Tool.Failure(text: "\(line[3]) does not start: \(said)")
     }
 
     /// Kills it with its children.

@@ -79,7 +79,8 @@ struct Namespace: Sendable {
     static func seclude(_ arguments: [String]) throws -> String {
         guard geteuid() == 0 else { return "only root makes network namespaces" }
         let seclusion = [
-            "unshare", "--mount", "--net", "--pid", "--fork", "--mount-proc", "--kill-child", "--propagation", "private",
+            "unshare", "--mount", "--net", "--pid", "--fork", "--mount-proc", "--kill-child", "--propagation",
+            "private",
         ]
         do { try Tool.run(seclusion + ["ip", "link", "add", "name", bridge, "type", "bridge"]) } catch {
             return "there are no network namespaces here: \(error)"
