@@ -7,7 +7,7 @@ internal import VaultAgent
 internal import VaultCrypto
 internal import VaultSync
 
-// Founding and joining a fleet: its other devices, and the holder of its recovery code, can read all items from then on.
+// Founding and joining a fleet: from then on its other devices and the holder of its recovery code can read all items.
 
 extension VaultKeeper {
     /// How long a code holds.
