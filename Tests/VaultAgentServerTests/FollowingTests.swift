@@ -6,7 +6,8 @@ import Vault
 
 @testable import VaultAgent
 @testable import VaultAgentServer
-@testable import VaultSync
+@testable import VaultFormat
+import VaultSync
 
 struct FollowingTests {
     private func services(_ client: AgentClient) throws -> [String] {

@@ -106,9 +106,10 @@ struct Disturbance {
                 try begin(fault, at: place, end: number + random.number(in: 1...3))
             }
         case .save:
-            guard let records = server.countRecords() else { return }
             let file = "\(directory)/saved-\(number)"
             try server.save(to: file)
+            // So many or fewer are in the file.
+            guard let records = server.countRecords() else { return }
             if let saved { unlink(saved.file) }
             saved = (file, records)
         case .putBack: try putBack(whileRunning: random.chance(50))
@@ -125,6 +126,7 @@ struct Disturbance {
             usleep(100_000)
         }
         before = countRollbacks()
+        // So many or more are lost with all that came since.
         let records = server.countRecords() ?? 0
         try server.putBack(saved.file, whileRunning: isRunning)
         restores.append(Restore(lost: max(0, records - saved.records)))
