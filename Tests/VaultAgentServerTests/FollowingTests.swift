@@ -3,11 +3,11 @@ import Dispatch
 import TestSupport
 import Testing
 import Vault
+import VaultFormat
 
 @testable import VaultAgent
 @testable import VaultAgentServer
-@testable import VaultFormat
-import VaultSync
+@testable import VaultSync
 
 struct FollowingTests {
     private func services(_ client: AgentClient) throws -> [String] {
