@@ -99,7 +99,7 @@ struct RemoteChecksTests {
         let there = try homes[0].fleet.checkRemotes().wait(.seconds(600))
         #expect(there.map(\.url) == [Home.url] && there[0].failure == nil && there[0].mayRemove == true)
         let nowhere = try Fleet(homes[0].vault, environment: homes[0].environment, engines: RemoteEngines([:]))
-        guard case .store(.invalid)? = try nowhere.checkRemotes().wait(.seconds(600))[0].failure else {
+        guard case .store(.refused)? = try nowhere.checkRemotes().wait(.seconds(600))[0].failure else {
             Issue.record("no engine reaches it")
             return
         }
