@@ -33,18 +33,17 @@ final class PostgresRecordStore: RecordStore {
             while next <= RecordAddress.sequences.upperBound {
                 // Lent when the answer is complete: who takes one may look for others, or write.
                 let page = try page(of: start.stream, from: max(next, 1))
-                guard let last = page.records.last?.address.sequence else { break }
-                for record in page.records { try take(record) }
-                if page.isLast { break }
+                // Records may be stored while a page is lent: only an empty one is the end.
+                guard let last = page.last?.address.sequence else { break }
+                for record in page { try take(record) }
                 next = last + 1
             }
         }
     }
 
-    /// - Returns: the records, and whether there was none behind them.
     private func page(
         of stream: RecordStream, from sequence: UInt64
-    ) throws(RecordStoreError) -> (records: [StoredRecord], isLast: Bool) {
+    ) throws(RecordStoreError) -> [StoredRecord] {
         try use { connection, known throws(PostgresError) in
             var (page, length, last): ([StoredRecord], Int, UInt64) = ([], 0, sequence - 1)
             let step = PostgresStep.statement(
@@ -56,7 +55,7 @@ final class PostgresRecordStore: RecordStore {
                 page.append(StoredRecord(RecordAddress(stream, number), bytes))
             }
             for record in page { known.note(record.address) }
-            return (page, length < Self.pageBytes && page.count < PostgresStatement.pageCount)
+            return page
         }
     }
 
