@@ -11,7 +11,11 @@ extension SyncRun {
         // Last: it cites the others.
         streams.append(member.ownStream)
         try uploadParts(heads)
-        for stream in streams { try upload(lacking(stream, heads[stream]), of: stream) }
+        for stream in streams {
+            let numbers = try lacking(stream, heads[stream])
+            noteHole(numbers, of: stream, heads[stream], remote)
+            try upload(numbers, of: stream)
+        }
         try noteAcknowledged(&remote)
         try removeTrimmed(isAcknowledged: remote.acknowledged == state.sequence && state.sequence > 0)
         // What the mirror has was checked: no number that an operator invented is remembered.
@@ -26,6 +30,15 @@ extension SyncRun {
         try upload(lacking(member.ownStream, heads[member.ownStream]), of: member.ownStream)
         try noteAcknowledged(&scratch)
         try flush()
+    }
+
+    /// Reports records that were lost from the middle of a log: a server put back under a device that goes on writing
+    /// keeps the last records and lacks those before. The upload heals that.
+    private func noteHole(_ lost: [UInt64], of stream: RecordStream, _ head: StreamHead?, _ remote: RemoteState) {
+        guard stream.kind == .log, let head, let seen = remote.seen[stream], seen <= head.last else { return }
+        let count = lost.count { $0 > head.first && $0 <= seen }
+        guard count > 0 else { return }
+        note(Alarm(.rolledBack, stream.name, head.last, "a log lacked \(count) records below its last one"))
     }
 
     private func lacking(_ stream: RecordStream, _ head: StreamHead?) throws(SyncError) -> [UInt64] {

@@ -66,19 +66,19 @@ struct Home: Sendable {
     /// Runs a command to its end.
     func run(
         _ arguments: [String], withKey: Bool = false, place: String = "main"
-    ) throws -> (ending: Ending, output: String, message: String) {
+    ) throws -> (ending: Ending, output: String, child: Child) {
         let file = directory + "/output-\(place)"
         _ = FileManager.default.createFile(atPath: file, contents: nil)
         let output = try FileHandle(forWritingTo: URL(filePath: file))
         let child = try start(arguments, withKey: withKey, output: output, place: place)
         let ending = child.wait()
-        return (ending, try String(contentsOfFile: file, encoding: .utf8), child.message)
+        return (ending, try String(contentsOfFile: file, encoding: .utf8), child)
     }
 
     private func demand(_ arguments: [String], withKey: Bool = true) throws {
-        let (ending, _, message) = try run(arguments, withKey: withKey)
+        let (ending, _, child) = try run(arguments, withKey: withKey)
         guard ending == .exit(0) else {
-            throw Failure(text: "home \(number): \(arguments[0]) ended with \(ending.text): \(message)")
+            throw Failure(text: "home \(number): \(arguments[0]) ended with \(ending.text): \(child.message)")
         }
     }
 

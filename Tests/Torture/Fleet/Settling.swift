@@ -4,6 +4,8 @@ import Foundation
 /// Syncs each home in turn until all of them state the same sum.
 struct Settling {
     private(set) var isEqual = false
+    /// Homes whose syncs said that the remote had lost something.
+    private(set) var noticed: Set<Int> = []
     private(set) var text = "not equal after 8 rounds"
 
     /// - Parameter homes: get their agents back, unlocked.
@@ -21,8 +23,11 @@ struct Settling {
                 sleep(61)
             }
             let results = try homes.map { try $0.run(["sync", "--fingerprint"]) }
+            for (home, result) in zip(homes, results) where result.child.said.contains(Home.rollback) {
+                noticed.insert(home.number)
+            }
             said = zip(homes, results).filter { $0.1.ending != .exit(0) }.map { home, result in
-                "fleet: home \(home.number): the last sync ended with \(result.ending.text): \(result.message)"
+                "fleet: home \(home.number): the last sync ended with \(result.ending.text): \(result.child.message)"
             }
             if said.isEmpty, Set(results.map(\.output)).count == 1 {
                 (isEqual, text) = (true, "equal after \(round) rounds")

@@ -77,12 +77,11 @@ struct Disturbance {
         books.allow(.max)
     }
 
-    /// Ends all that is in the way, and sees who has noticed what.
+    /// Ends all that is in the way.
     mutating func heal() throws {
         try end { _ in true }
         try server.kill()
         try server.start()
-        try noteNoticed()
     }
 
     private mutating func play(_ act: Act, _ number: Int, _ random: SeededRandom) throws {
@@ -108,7 +107,7 @@ struct Disturbance {
         case .save:
             let file = "\(directory)/saved-\(number)"
             try server.save(to: file)
-            // So many or fewer are in the file.
+            // The file holds at most this many records.
             guard let records = server.countRecords() else { return }
             if let saved { unlink(saved.file) }
             saved = (file, records)
@@ -118,7 +117,7 @@ struct Disturbance {
 
     private mutating func putBack(whileRunning isRunning: Bool) throws {
         guard let saved else { return }
-        try noteNoticed()
+        noteNoticed()
         // Something has to be lost by that.
         try end { $0.place.name == Namespace.server.name }
         for _ in 0..<200 where books.isOpen {
@@ -126,16 +125,19 @@ struct Disturbance {
             usleep(100_000)
         }
         before = countRollbacks()
-        // So many or more are lost with all that came since.
+        // At least the difference is lost, and every record stored since.
         let records = server.countRecords() ?? 0
         try server.putBack(saved.file, whileRunning: isRunning)
         restores.append(Restore(lost: max(0, records - saved.records)))
     }
 
     /// Homes that have said since the last restore that something is lost.
-    mutating func noteNoticed() throws {
+    ///
+    /// - Parameter others: homes that have said so otherwise.
+    mutating func noteNoticed(_ others: Set<Int> = []) {
         guard !restores.isEmpty else { return }
-        restores[restores.count - 1].noticed = zip(before, countRollbacks()).count { $0 < $1 }
+        let counts = zip(before, countRollbacks()).enumerated()
+        restores[restores.count - 1].noticed = counts.count { others.contains($0) || $1.0 < $1.1 }
     }
 
     private mutating func begin(_ fault: Namespace.Fault, at place: Namespace, end: Int) throws {

@@ -48,6 +48,7 @@ final class PostgresFleetServer: FleetServer, @unchecked Sendable {
             ssl_cert_file = '\(Self.place)/server.pem'
             ssl_key_file = '\(Self.place)/server.key'
             max_connections = 400
+            dynamic_shared_memory_type = mmap
             shared_buffers = 64MB
 
             """

@@ -43,7 +43,7 @@ struct ServerTrial {
         try disturbance.heal()
         let settling = try Settling(&homes)
         // What was noticed last was said by the syncs that settled it.
-        try disturbance.noteNoticed()
+        disturbance.noteNoticed(settling.noticed)
         let verdict = try books.look { try FleetVerdict(homes, $0.ledger, $0.journal) }
         return books.look { content in
             let tally = content.tally
