@@ -47,13 +47,17 @@ final class EtcdFleetServer: FleetServer, @unchecked Sendable {
 
     @discardableResult
     private func control(_ arguments: String...) throws -> String {
-        let line = ["etcdctl", "--endpoints", Self.endpoint, "--cacert", directory + "/server.pem"]
+        // The default of 5 seconds covers the check of a password as well, which a loaded machine makes slow.
+        let line = [
+            "etcdctl", "--endpoints", Self.endpoint, "--cacert", directory + "/server.pem", "--dial-timeout", "60s",
+            "--command-timeout", "60s",
+        ]
         let user = hasUsers ? ["--user", "root:\(Self.password)"] : []
         return try Tool.run(Namespace.entering(Namespace.server.name, line + user + arguments))
     }
 
     func start() throws {
-        try daemon.start { (try? control("get", "a", "--command-timeout", "2s")) != nil }
+        try daemon.start { (try? control("get", "a", "--dial-timeout", "2s", "--command-timeout", "2s")) != nil }
     }
 
     func kill() throws { daemon.kill() }

@@ -13,9 +13,14 @@ struct ServerTrial {
     private let books: Books
 
     /// - Parameter engine: `postgres` or `etcd`.
+    /// - Returns: `nil` if there is no such engine, or its programs are not installed.
     init?(directory: String, command: String, engine: String, homes count: Int, writes: Int) throws {
         let engines: [any FleetServer.Type] = [PostgresFleetServer.self, EtcdFleetServer.self]
         guard let engine = engines.first(where: { $0.name == engine }) else { return nil }
+        guard engine.missing.isEmpty else {
+            say("fleet: not installed: \(engine.missing.joined(separator: ", "))")
+            return nil
+        }
         self.directory = directory
         seed = ProcessInfo.processInfo.environment["VAULT_TORTURE_SEED"] ?? "\(UInt32.random(in: 0 ... .max))"
         try? FileManager.default.removeItem(atPath: directory)
