@@ -25,6 +25,13 @@ let keychainSettings = settings + [.treatWarning("ImplementationOnlyDeprecated",
 
 let system = Target.Dependency.product(name: "SystemPackage", package: "swift-system")
 
+// Dependencies of the command and of the agent's server. A package that depends on the libraries alone says
+// `traits: []`, and does not fetch them.
+let command = Trait.trait(name: "Command", description: "The vault command and the agent's server")
+@MainActor func ofCommand(_ product: String, _ package: String) -> Target.Dependency {
+    .product(name: product, package: package, condition: .when(traits: [command.name]))
+}
+
 let package = Package(
     name: "vault",
     products: [
@@ -39,6 +46,7 @@ let package = Package(
         .library(name: "LocalAuthentication", targets: ["LocalAuthentication"]),
         .executable(name: "vault", targets: ["VaultCommand"]),
     ],
+    traits: [command, .default(enabledTraits: [command.name])],
     dependencies: [
         // Parsing, help and completion scripts of the command.
         .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
@@ -78,8 +86,8 @@ let package = Package(
                 "VaultSyncPostgres", "VaultSyncEtcd", "VaultSync", "VaultAgent", "Vault", "VaultStorage", "VaultFormat",
                 "VaultCrypto",
                 "CLinux", "CBus",
-                .product(name: "NIOCore", package: "swift-nio"),
-                .product(name: "NIOPosix", package: "swift-nio"), system,
+                ofCommand("NIOCore", "swift-nio"),
+                ofCommand("NIOPosix", "swift-nio"), system,
             ],
             swiftSettings: settings),
         .target(name: "VaultBus", dependencies: ["VaultFormat", "VaultCrypto", "CBus"], swiftSettings: settings),
@@ -114,7 +122,7 @@ let package = Package(
             dependencies: [
                 "VaultDoors", "VaultBus", "VaultImport", "VaultSyncPostgres", "VaultSync", "VaultAgentServer",
                 "VaultAgent", "Vault", "VaultStorage", "VaultFormat", "VaultCrypto", "CLinux",
-                .product(name: "ArgumentParser", package: "swift-argument-parser"),
+                ofCommand("ArgumentParser", "swift-argument-parser"),
                 system,
             ],
             swiftSettings: settings),
@@ -201,7 +209,7 @@ let package = Package(
             dependencies: [
                 "VaultCLI", "VaultSync", "Vault", "VaultStorage", "VaultFormat", "VaultCrypto", "TestSupport",
                 "VaultCommand", "vault-torture", system,
-                .product(name: "ArgumentParser", package: "swift-argument-parser"),
+                ofCommand("ArgumentParser", "swift-argument-parser"),
             ],
             exclude: [
                 "Transcripts", "logind.py", "chip.py", "older.py", "gitserver.py", "firefox.py", "login.c", "cut.py",
@@ -220,7 +228,7 @@ if Context.environment["VAULT_FUZZING"] != nil {
             dependencies: [
                 "VaultCLI", "VaultDoors", "VaultImport", "VaultAgent", "Vault", "VaultStorage", "VaultFormat",
                 "VaultCrypto", "TestSupport", system,
-                .product(name: "ArgumentParser", package: "swift-argument-parser"),
+                ofCommand("ArgumentParser", "swift-argument-parser"),
             ],
             path: "Tests",
             sources: [

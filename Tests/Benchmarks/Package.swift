@@ -5,7 +5,7 @@ import PackageDescription
 let package = Package(
     name: "benchmarks",
     dependencies: [
-        .package(name: "vault", path: "../.."),
+        .package(name: "vault", path: "../..", traits: []),
         // Timing loops.
         .package(url: "https://github.com/google/swift-benchmark", from: "0.1.2"),
     ],

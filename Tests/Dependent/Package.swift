@@ -4,7 +4,8 @@ import PackageDescription
 // A package of a user's own: builds the product with -c release, as users build it.
 let package = Package(
     name: "dependent",
-    dependencies: [.package(name: "vault", path: "../..")],
+    // The libraries alone: nothing is fetched that only the command is made of.
+    dependencies: [.package(name: "vault", path: "../..", traits: [])],
     targets: [
         .target(name: "SecItemCases", dependencies: [.product(name: "KeychainServices", package: "vault")]),
         // Sources that say `import Security` and know nothing of this product, in Swift 5 mode.
