@@ -52,8 +52,8 @@ struct BrowseTests {
     /// Waits for an exit code of a command: the browser redraws only differences, so the screen may not contain a whole
     /// text.
     private func wait(for status: Int32, from command: String, in shell: Shell) throws {
-        for _ in 0..<200 where try shell.run(command).status == status { return }
-        Issue.record("\(command)")
+        try Patience.look { try shell.run(command).status == status }
+        #expect(try shell.run(command).status == status, "\(command)")
     }
 
     @Test func `an item is deleted, brought back, and given a new secret`() throws {

@@ -139,8 +139,7 @@ extension ServiceWorld {
                 client = nil
                 try world.hasGone(name, other)
                 gate.signal()
-                let end = Patience.end
-                while try !world.look({ await $0.isIdle }), .now < end {}
+                try Patience.look { try world.look { await $0.isIdle } }
                 #expect(try world.look { await $0.leftOver } == [0, 0, 0])
                 #expect(try !world.look { await $0.isAsking })
             }
@@ -162,8 +161,7 @@ extension ServiceWorld {
             try client.call("Prompt", "Dismiss", at: prompt)
             world.house.hasGiven()
             #expect(try client.heard("Secret.Prompt", "Completed", at: prompt) != nil)
-            let end = Patience.end
-            while held.question != nil, .now < end {}
+            Patience.look { held.question == nil }
             #expect(held.question == nil)
         }
     }
@@ -269,8 +267,7 @@ extension ServiceWorld {
             let store = try world.store()
             world.house.whenFound { #expect(throws: Never.self) { try store.lock() } }
             let client = try world.client()
-            let end = Patience.end
-            while try client.unlock([BusClient.login]).prompt == "/", .now < end {}
+            try Patience.look { try client.unlock([BusClient.login]).prompt != "/" }
             #expect(try client.unlock([BusClient.login]).prompt != "/")
         }
     }

@@ -40,8 +40,7 @@ extension SecretService {
             try world.house.rule("{\"executable\": \"\(own)\", \"groups\": [\"work\"]}")
             try client.lock()
             try world.house.unlockNow()
-            let end = Patience.end
-            while (try? client.alias("default")) != BusClient.root + "/collection/work", .now < end {}
+            Patience.look { (try? client.alias("default")) == BusClient.root + "/collection/work" }
             #expect(try client.alias("default") == BusClient.root + "/collection/work")
         }
     }

@@ -23,10 +23,9 @@ struct DirectoryRecordWatchTests {
             bell.signal()
         }
 
-        /// Whether a wanted hint arrives within 60 s of the previous.
         func hears(_ isWanted: (RecordHint) -> Bool) -> Bool {
             while !heard.withLock({ $0.contains(where: isWanted) }) {
-                guard bell.wait(timeout: .now() + 60) == .success else { return false }
+                guard bell.wait(timeout: Patience.deadline) == .success else { return false }
             }
             return true
         }

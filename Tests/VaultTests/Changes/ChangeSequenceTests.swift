@@ -254,8 +254,7 @@ struct ChangeSequenceTests {
         task.cancel()
         #expect(await task.value == 0)
         // A thread of the vault releases the reader.
-        let end = Patience.end
-        while vault.core.hasReaders, .now < end { await Task.yield() }
+        Patience.look { !vault.core.hasReaders }
         #expect(!vault.core.hasReaders)
     }
 

@@ -69,8 +69,8 @@ struct CommitQueueTests {
         isLeading.wait()
         let others = (1...8).map { number in Worker<Void> { queue.run(number) { record.carryOut($0) } } }
         // The others are in the queue, and none of them leads.
-        let end = Patience.end
-        while queue.waitingCount < others.count, .now < end {}
+        Patience.look { queue.waitingCount == others.count }
+        #expect(queue.waitingCount == others.count)
         #expect(record.batches.withLock { $0 }.isEmpty)
         mayGoOn.signal()
         for worker in [first] + others { try worker.value() }
