@@ -18,7 +18,7 @@ import VaultSyncPostgres
 ///   upload BYTES           so many in records of large values
 ///   logs COUNT             makes so many logs of one record; then
 ///   heads COUNT            a look at the ends of all logs
-///   sync COUNT             from a change's local commit to its acknowledgement
+///   sync COUNT             from a change's local commit to the end of its sync; before the records above
 ///   arrive COUNT           from there to another device's having it, which watches
 ///   devices COUNT ROUNDS   as much in a fleet that has grown to so many: a line of JSON
 final class RemoteCosts {

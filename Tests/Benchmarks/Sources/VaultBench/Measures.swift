@@ -25,6 +25,7 @@ final class Measures {
         try makeLimits()
         makePeers()
         for size in sizes { try makeVault(size) }
+        try makeSalvage()
         for round in 0..<rounds {
             for suite in suites {
                 var runner = BenchmarkRunner(
@@ -84,6 +85,11 @@ final class Measures {
     private func makeVault(_ size: Int) throws {
         let vault = try world.make(size)
         let secret = try World.secret()
+        // As an import leaves it.
+        let imported = world.path(size).removingLastComponent().appending("imported-\(size).vault")
+        try? FileManager.default.removeItem(atPath: imported.string)
+        try FileManager.default.copyItem(atPath: world.path(size).string, toPath: imported.string)
+        measure("vault: open imported \(size)", size > 100_000 ? 1 : 3) { _ in try self.world.open(imported).close() }
         try vault.compact()
         measure("vault: add \(size)", 40, changesVault: true) { _ in
             self.next += 1
@@ -155,6 +161,20 @@ final class Measures {
         let path = fixed.path("compacted").string
         measure("limit: rewrite \(size)", 1) { _ in
             guard limits_rewrite(path) == 0 else { throw Failure(what: "rewrite") }
+        }
+    }
+
+    /// A file of 100 MB, whose values are of 4 KiB.
+    private func makeSalvage() throws {
+        let path = FilePath(world.directory).appending("whole.vault")
+        let salvaged = FilePath(world.directory).appending("salvaged.vault")
+        try world.makeLarge(path)
+        measure("limit: read and hash 100 MB", 2) { _ in
+            guard limits_hash(path.string) == 0 else { throw Failure(what: "hash") }
+        }
+        measure("vault: salvage 100 MB", 1) { _ in
+            try? FileManager.default.removeItem(atPath: salvaged.string)
+            try self.world.salvage(path, to: salvaged)
         }
     }
 

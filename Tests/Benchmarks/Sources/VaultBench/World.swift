@@ -41,6 +41,22 @@ struct World {
         try vault.store(numbers.map { Self.item($0, secret) }, replacing: false)
     }
 
+    func makeLarge(_ path: FilePath) throws {
+        let vault = try Vault.create(at: path, keyFile: keyFile(), accessGroups: .standard)
+        let secret = try Secret(bytes: [UInt8](repeating: 0x73, count: 4000))
+        for start in stride(from: 0, to: 24_000, by: 2000) {
+            try vault.store((start..<start + 2000).map { Self.item($0, secret) }, replacing: false)
+        }
+        vault.close()
+    }
+
+    func salvage(_ path: FilePath, to other: FilePath) throws {
+        let damaged = try DamagedVault(at: path)
+        guard try damaged.salvage(with: .keyFile(keyFile()), to: other).salvage.whole == 24_000 else {
+            throw CocoaError(.fileReadCorruptFile)
+        }
+    }
+
     static func secret() throws -> Secret {
         Secret(try SecretBytes(copying: [UInt8](repeating: 0x73, count: valueLength).span))
     }

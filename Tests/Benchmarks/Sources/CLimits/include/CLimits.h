@@ -26,5 +26,8 @@ int limits_log_create(const char *path, size_t items);
 /// Reads the boxes, chains a keyed BLAKE2b over them, opens them. Returns 0 or -1.
 int limits_log_open(const char *path);
 
+/// Reads a file and hashes it by BLAKE2b. Returns 0 or -errno.
+int limits_hash(const char *path);
+
 /// Copies a file beside itself, syncs it and renames it over the first. Returns 0 or -errno.
 int limits_rewrite(const char *path);
