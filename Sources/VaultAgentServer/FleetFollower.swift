@@ -219,7 +219,8 @@ package final class FleetFollower: @unchecked Sendable {
         guard let outlook = vault.outlook(isForced: isForced) else { return }
         let dropped = state.withLock { state in
             (state.remotes, state.own) = (outlook.remotes, outlook.ownLog.map { RecordStream(.log, $0) })
-            state.schedule.noteLook(outlook.remotes, hasNews: outlook.hasNews, at: clock.now)
+            state.schedule.noteLook(
+                outlook.remotes, devices: outlook.devices, hasNews: outlook.hasNews, at: clock.now)
             let gone = state.watches.keys.filter { !outlook.remotes.contains($0) }
             return gone.compactMap { state.watches.removeValue(forKey: $0)?.watch }
         }

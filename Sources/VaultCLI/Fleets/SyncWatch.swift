@@ -132,7 +132,9 @@ private struct AgentVault: FollowedVault {
         guard seen.isNew(try? agent.sequence) || isForced, let status = (try? agent.fleetLook())?.status else {
             return nil
         }
-        return FleetOutlook(remotes: status.remotes.map(\.url), ownLog: nil, hasNews: status.pending > 0)
+        return FleetOutlook(
+            remotes: status.remotes.map(\.url), devices: status.devices.count, ownLog: nil,
+            hasNews: status.pending > 0)
     }
 
     func sync(with urls: Set<RemoteURL>, goesOn: @escaping @Sendable () -> Bool) -> SyncResult {

@@ -5,17 +5,19 @@ package import VaultFormat
 /// What a program that syncs by itself has to know of a vault, without a look at a remote.
 package struct FleetOutlook: Equatable, Sendable {
     package let remotes: [RemoteURL]
+    /// How many devices write logs.
+    package let devices: Int
     /// That this device writes: hints of it are no news.
     package let ownLog: LogID?
     /// Whether there is anything to tell that can be told now.
     package let hasNews: Bool
 
-    package init(remotes: [RemoteURL], ownLog: LogID?, hasNews: Bool) {
-        (self.remotes, self.ownLog, self.hasNews) = (remotes, ownLog, hasNews)
+    package init(remotes: [RemoteURL], devices: Int, ownLog: LogID?, hasNews: Bool) {
+        (self.remotes, self.devices, self.ownLog, self.hasNews) = (remotes, devices, ownLog, hasNews)
     }
 
     /// Of a vault that belongs to no fleet.
-    package static let none = FleetOutlook(remotes: [], ownLog: nil, hasNews: false)
+    package static let none = FleetOutlook(remotes: [], devices: 0, ownLog: nil, hasNews: false)
 }
 
 extension Fleet {
@@ -27,7 +29,8 @@ extension Fleet {
             return .none
         }
         return FleetOutlook(
-            remotes: membership.remotes.map(\.url), ownLog: membership.state.log,
+            remotes: membership.remotes.map(\.url),
+            devices: membership.state.logs.values.count { $0.end == nil }, ownLog: membership.state.log,
             hasNews: vault.isLocked ? false : try hasNews(membership))
     }
 

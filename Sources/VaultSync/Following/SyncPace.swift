@@ -7,8 +7,12 @@ package struct SyncPace: Sendable {
     package var longestAfterCommit = Duration.seconds(2)
     /// From a hint to the sync that looks what came.
     package var afterHint = Duration.milliseconds(50)
-    /// From one sync to one that a hint alone asks for: hints may be lies.
+    /// From one sync to one that a hint alone asks for, at least: hints may be lies.
     package var betweenHints = Duration.seconds(1)
+    /// The share of each device in that time, so that hints alone cost a server at most 20 syncs a second.
+    package var betweenHintsPerDevice = Duration.milliseconds(50)
+    /// The longest time from a hint to the sync that follows it.
+    package var longestBetweenHints = Duration.seconds(15)
     /// From one look at a folder to the next, hints or not.
     package var folder = Duration.seconds(30)
     /// From one look at a server to the next.
@@ -20,6 +24,10 @@ package struct SyncPace: Sendable {
     package var longestRetry = Duration.seconds(600)
 
     package init() {}
+
+    func rest(devices: Int) -> Duration {
+        max(betweenHints, min(betweenHintsPerDevice * devices, longestBetweenHints))
+    }
 
     func interval(_ url: RemoteURL) -> Duration { url.scheme == .file ? folder : server }
 

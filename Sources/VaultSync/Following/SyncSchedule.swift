@@ -43,12 +43,17 @@ package struct SyncSchedule: Sendable {
 
     private let pace: SyncPace
     private var remotes: [RemoteURL: Remote] = [:]
+    /// From a sync to the next one that a hint alone asks for.
+    private var rest: Duration
     private var lookDue: Duration?
     /// The first commit since the last look.
     private var firstCommit: Duration?
 
     /// The first step is a look.
-    package init(_ pace: SyncPace = SyncPace(), at now: Duration) { (self.pace, lookDue) = (pace, now) }
+    package init(_ pace: SyncPace = SyncPace(), at now: Duration) { 
+        (self.pace, lookDue) = (pace, now)
+        rest = pace.rest(devices: 1)
+    }
 
     // MARK: What happens
 
@@ -63,8 +68,10 @@ package struct SyncSchedule: Sendable {
     ///
     /// - Parameters:
     ///   - urls: of its remotes; those that are new are synced with at once.
+    ///   - devices: of its fleet; the more there are, the longer hints wait.
     ///   - hasNews: whether there is anything to tell. A remote that cannot be reached hears of it with its next try.
-    package mutating func noteLook(_ urls: [RemoteURL], hasNews: Bool, at now: Duration) {
+    package mutating func noteLook(_ urls: [RemoteURL], devices: Int, hasNews: Bool, at now: Duration) {
+        rest = pace.rest(devices: devices)
         let known = remotes
         remotes = [:]
         for url in urls {
@@ -77,7 +84,7 @@ package struct SyncSchedule: Sendable {
     /// A remote says that there may be something new.
     package mutating func noteHint(of url: RemoteURL, at now: Duration) {
         guard var remote = remotes[url] else { return }
-        let soonest = remote.lastEnd.map { $0 + pace.betweenHints } ?? now
+        let soonest = remote.lastEnd.map { $0 + rest } ?? now
         remote.advance(to: max(now + pace.afterHint, soonest))
         remotes[url] = remote
     }
@@ -102,7 +109,7 @@ package struct SyncSchedule: Sendable {
         case .synced:
             (remote.failures, remote.heard, remote.lastEnd) = (0, now, now)
             // What was asked for while it was under way may have come too late for it.
-            if let due = remote.due { remote.due = max(due, now + pace.betweenHints) }
+            if let due = remote.due { remote.due = max(due, now + rest) }
             remote.advance(to: now + pace.interval(url))
             return failures > 0 ? .back : nil
         case .busy: remote.due = now + pace.whileBusy

@@ -16,7 +16,7 @@ struct SyncScheduleTests {
     private func settled(_ urls: [RemoteURL]) -> SyncSchedule {
         var schedule = SyncSchedule(at: .zero)
         #expect(schedule.step(at: .zero) == .look)
-        schedule.noteLook(urls, hasNews: false, at: .zero)
+        schedule.noteLook(urls, devices: 2, hasNews: false, at: .zero)
         #expect(schedule.step(at: .zero) == .sync(Set(urls)))
         for url in urls { #expect(schedule.noteEnd(of: url, .synced, at: .zero, chance: 0) == nil) }
         return schedule
@@ -27,7 +27,7 @@ struct SyncScheduleTests {
     @Test func `without a remote nothing is ever due but a look after a commit`() {
         var schedule = SyncSchedule(at: .zero)
         #expect(schedule.step(at: .zero) == .look)
-        schedule.noteLook([], hasNews: false, at: .zero)
+        schedule.noteLook([], devices: 2, hasNews: false, at: .zero)
         #expect(schedule.step(at: .zero) == .wait(nil))
         schedule.noteCommit(at: seconds(5))
         #expect(schedule.step(at: seconds(5)) == .wait(.milliseconds(200)))
@@ -41,11 +41,11 @@ struct SyncScheduleTests {
         schedule.noteCommit(at: seconds(1))
         #expect(schedule.step(at: seconds(1)) == .wait(.milliseconds(200)))
         #expect(schedule.step(at: seconds(1.2)) == .look)
-        schedule.noteLook([folder, server], hasNews: false, at: seconds(1.2))
+        schedule.noteLook([folder, server], devices: 2, hasNews: false, at: seconds(1.2))
         #expect(schedule.step(at: seconds(1.2)) == .wait(seconds(28.8)))
         schedule.noteCommit(at: seconds(2))
         #expect(schedule.step(at: seconds(2.2)) == .look)
-        schedule.noteLook([folder, server], hasNews: true, at: seconds(2.2))
+        schedule.noteLook([folder, server], devices: 2, hasNews: true, at: seconds(2.2))
         #expect(schedule.step(at: seconds(2.2)) == .sync([folder, server]))
     }
 
@@ -57,7 +57,7 @@ struct SyncScheduleTests {
             schedule.noteCommit(at: now)
             guard schedule.step(at: now) == .look else { continue }
             looks += 1
-            schedule.noteLook([folder], hasNews: true, at: now)
+            schedule.noteLook([folder], devices: 2, hasNews: true, at: now)
             #expect(schedule.step(at: now) == .sync([folder]))
             _ = schedule.noteEnd(of: folder, .synced, at: now, chance: 0)
         }
@@ -91,6 +91,26 @@ struct SyncScheduleTests {
         #expect((8...11).contains(syncs))
         schedule.noteHint(of: RemoteURL(folder: "/stranger"), at: seconds(20))
         #expect(schedule.times(of: RemoteURL(folder: "/stranger")) == nil)
+    }
+
+    @Test(arguments: [(1, 1.0), (20, 1), (100, 5), (300, 15), (10_000, 15)])
+    func `hints without end cost a server as much, whatever the number of devices`(devices: Int, rest: Double) {
+        var schedule = settled([server])
+        schedule.noteCommit(at: seconds(1))
+        #expect(schedule.step(at: seconds(2)) == .look)
+        schedule.noteLook([server], devices: devices, hasNews: false, at: seconds(2))
+        // The first hint after a while is followed at once.
+        schedule.noteHint(of: server, at: seconds(20))
+        #expect(schedule.step(at: seconds(20) + pace.afterHint) == .sync([server]))
+        schedule.noteHint(of: server, at: seconds(20.1))
+        _ = schedule.noteEnd(of: server, .synced, at: seconds(20.2), chance: 0)
+        schedule.noteHint(of: server, at: seconds(20.3))
+        #expect(schedule.step(at: seconds(20.3)) == .wait(seconds(rest) - seconds(0.1)))
+        // A change of its own waits for nothing.
+        schedule.noteCommit(at: seconds(20.4))
+        #expect(schedule.step(at: seconds(20.6)) == .look)
+        schedule.noteLook([server], devices: devices, hasNews: true, at: seconds(20.6))
+        #expect(schedule.step(at: seconds(20.6)) == .sync([server]))
     }
 
     @Test func `a hint that comes while a sync is under way is followed by another one`() {
@@ -138,7 +158,7 @@ struct SyncScheduleTests {
         var schedule = settled([server])
         #expect(schedule.step(at: seconds(60)) == .sync([server]))
         for _ in 0..<6 { _ = schedule.noteEnd(of: server, .failed, at: seconds(60), chance: 0) }
-        schedule.noteLook([server], hasNews: true, at: seconds(61))
+        schedule.noteLook([server], devices: 2, hasNews: true, at: seconds(61))
         #expect(schedule.step(at: seconds(61)) == .wait(.seconds(15)))
         schedule.noteHint(of: server, at: seconds(62))
         #expect(schedule.step(at: seconds(62.1)) == .sync([server]))
@@ -160,9 +180,9 @@ struct SyncScheduleTests {
 
     @Test func `a remote that is new is synced with at once, and one that is gone no more`() {
         var schedule = settled([folder])
-        schedule.noteLook([folder, server], hasNews: false, at: seconds(3))
+        schedule.noteLook([folder, server], devices: 2, hasNews: false, at: seconds(3))
         #expect(schedule.step(at: seconds(3)) == .sync([server]))
-        schedule.noteLook([server], hasNews: false, at: seconds(4))
+        schedule.noteLook([server], devices: 2, hasNews: false, at: seconds(4))
         #expect(schedule.noteEnd(of: folder, .synced, at: seconds(4), chance: 0) == nil)
         #expect(schedule.step(at: seconds(4)) == .wait(nil))
         #expect(schedule.times(of: folder) == nil)
