@@ -13,11 +13,17 @@ struct HomeRound: Sendable {
         /// Writes that change an item of another home which this one has seen.
         var takes: Int
         var mirrorLosses: Int
+        /// In a round, at most.
+        var writes = 5
 
         static let honest = Habits(syncs: 80, largeValues: 2, takes: 0, mirrorLosses: 5)
         static let hostile = Habits(syncs: 80, largeValues: 4, takes: 0, mirrorLosses: 5)
         /// Their agents sync unasked.
-        static let followers = Habits(syncs: 20, largeValues: 2, takes: 8, mirrorLosses: 2)
+        ///
+        /// - Parameter count: of homes. Each syncs with the changes of all others: of many, each writes more at once.
+        static func followers(_ count: Int) -> Habits {
+            Habits(syncs: 20, largeValues: 2, takes: 8, mirrorLosses: 2, writes: max(5, count / 5))
+        }
     }
 
     enum Act: Sendable {
@@ -66,7 +72,7 @@ struct HomeRound: Sendable {
     init(_ home: Home, round: Int, _ habits: Habits, _ random: SeededRandom, _ ledger: inout Ledger) {
         losesMirror = random.chance(habits.mirrorLosses)
         addSyncs(habits, random)
-        for count in 0..<random.number(in: 1...5) {
+        for count in 0..<random.number(in: 1...habits.writes) {
             let account = "\(home.number)-\(round)-\(count)"
             let write = Self.write(account, home, habits, random, &ledger)
             ledger.begin(write, home: home.number, round: round)

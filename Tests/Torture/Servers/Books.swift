@@ -19,9 +19,10 @@ final class Books: Sendable {
 
     private let content = Mutex(Content())
     let writes: Int
+    private let habits: HomeRound.Habits
 
     /// - Parameter writes: how many are acknowledged at the least.
-    init(writes: Int) { self.writes = writes }
+    init(homes: Int, writes: Int) { (self.writes, habits) = (writes, .followers(homes)) }
 
     func look<R>(_ body: (Content) throws -> sending R) rethrows -> sending R {
         try content.withLock { try body($0) }
@@ -45,7 +46,7 @@ final class Books: Sendable {
     func allow(_ writes: Int) { content.withLock { $0.allowance = writes } }
 
     func plan(_ home: Home, round: Int, _ random: SeededRandom) -> HomeRound {
-        content.withLock { HomeRound(home, round: round, .followers, random, &$0.ledger) }
+        content.withLock { HomeRound(home, round: round, habits, random, &$0.ledger) }
     }
 
     func enter(_ report: HomeRound.Report, home: Int, round: Int) {

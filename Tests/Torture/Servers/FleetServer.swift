@@ -55,7 +55,7 @@ final class Daemon: @unchecked Sendable {
 
     /// - Parameter isReady: asked until it is true.
     func start(isReady: () -> Bool) throws {
-        for _ in 0..<40 {
+        for _ in 0..<600 {
             let child = try Child(line[0], Array(line.dropFirst()), environment: Tool.environment, errors: log)
             while child.isRunning {
                 if isReady() {

@@ -28,7 +28,7 @@ struct ServerTrial {
         homes = (0..<count).map {
             Home($0, in: directory, command: command, usesAgent: true, namespace: Namespace.home($0).name)
         }
-        books = Books(writes: writes)
+        books = Books(homes: count, writes: writes)
         try Namespace.prepare()
         try Namespace.server.make()
         server = try engine.init(in: directory + "/server", command: command)
