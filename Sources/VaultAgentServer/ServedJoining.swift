@@ -50,6 +50,20 @@ extension FoundRequest: RemoteRequest {
     }
 }
 
+extension RenewCodeRequest: RemoteRequest {
+    func isPermitted(to caller: Caller) -> Bool { caller.isWhole }
+
+    func replies(to caller: Caller, from answers: Answers) throws(VaultError) -> [SyncReply] {
+        try answers.changeFleet(caller, opensAll: true) { (fleet, change) throws(SyncError) in
+            guard let code else {
+                change.isLook = true
+                return try fleet.checkCanRenewRecoveryCode()
+            }
+            change.outcomes = try fleet.renewRecoveryCode(code: try RecoveryCode(told: code))
+        }
+    }
+}
+
 extension RecoverRequest: RemoteRequest {
     func isPermitted(to caller: Caller) -> Bool { caller.isWhole }
 

@@ -20,7 +20,7 @@ enum ServedRequests {
         RemoveRemoteRequest.self, AskingDeviceRequest.self, ApproveRequest.self,
         ConflictsRequest.self, ResolveConflictRequest.self, DeviceSecretsRequest.self, RemoveDeviceRequest.self,
         ResolveRosterRequest.self, FoundRequest.self, RecoverRequest.self, AskToJoinRequest.self,
-        AnswerToJoinRequest.self, CheckRemotesRequest.self,
+        AnswerToJoinRequest.self, CheckRemotesRequest.self, RenewCodeRequest.self,
     ]
 
     private static let byKind = Dictionary(all.map { ($0.kind, $0) }) { first, _ in first }

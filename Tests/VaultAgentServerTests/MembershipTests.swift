@@ -56,7 +56,8 @@ struct MembershipTests {
             AskingDeviceRequest(secret), ApproveRequest(code: secret, role: 1), DeviceSecretsRequest("other"),
             RemoveDeviceRequest("other"), ResolveRosterRequest(), FoundRequest(member, code: nil),
             FoundRequest(member, code: secret), RecoverRequest(member, code: secret),
-            AskToJoinRequest(member, code: secret), AnswerToJoinRequest(secret),
+            AskToJoinRequest(member, code: secret), AnswerToJoinRequest(secret), RenewCodeRequest(nil),
+            RenewCodeRequest(secret),
         ]
         let connection = try pair.agent.connection()
         _ = try connection.greet()
@@ -88,6 +89,8 @@ struct MembershipTests {
             #expect(throws: VaultError.presenceRequired) { try change(client, AskingDeviceRequest(secret)) }
             #expect(throws: VaultError.presenceRequired) { try change(client, ApproveRequest(code: secret, role: 2)) }
             #expect(throws: VaultError.presenceRequired) { try change(client, DeviceSecretsRequest("other")) }
+            #expect(throws: VaultError.presenceRequired) { try change(client, RenewCodeRequest(nil)) }
+            #expect(throws: VaultError.presenceRequired) { try change(client, RenewCodeRequest(secret)) }
         }
         #expect(try !attempt.poll())
         try client.authenticate(with: pair.agent.passphrase)
@@ -142,6 +145,34 @@ struct MembershipTests {
             #expect(try change(clients[0], FoundRequest(member(url, "b"), code: code)).failure == .alreadyJoined)
         }
         #expect(try change(clients[0], AskToJoinRequest(member(url, "a"), code: good)).failure == .alreadyJoined)
+    }
+
+    @Test func `only an owner's agent that reaches a remote renews the recovery code, and the old one lets nobody in`()
+        throws
+    {
+        let (agents, url) = try strangers(3)
+        let clients = try agents.map { try $0.unlocked() }
+        let codes = try (0..<3).map { _ in try code() }
+        for code in [nil, codes[1].secret] {
+            #expect(try change(clients[0], RenewCodeRequest(code)).failure == .notJoined)
+        }
+        _ = try change(clients[0], FoundRequest(member(url, "a"), code: codes[0].secret))
+        #expect(try change(clients[0], RenewCodeRequest(try Secret(text: "short"))).failure == .noAnswer)
+        // A look changes nothing.
+        #expect(try change(clients[0], RenewCodeRequest(nil)).failure == nil)
+        #expect(try change(clients[1], RecoverRequest(member(url, "b"), code: codes[0].secret)).name == "b")
+
+        let folder = url.folder.string
+        try FileManager.default.moveItem(atPath: folder, toPath: folder + "-away")
+        for code in [nil, codes[1].secret] {
+            #expect(try change(clients[0], RenewCodeRequest(code)).failure == .store(.unreachable(folder)))
+        }
+        try FileManager.default.moveItem(atPath: folder + "-away", toPath: folder)
+        #expect(try change(clients[0], RenewCodeRequest(codes[2].secret)).outcomes.map(\.url) == [url])
+        for (number, code) in codes.enumerated() {
+            let joined = try change(clients[2], RecoverRequest(member(url, "c"), code: code.secret))
+            #expect(joined.failure == (number < 2 ? .wrongRecoveryCode : nil), "\(number)")
+        }
     }
 
     // MARK: Founding, joining, removing

@@ -88,7 +88,7 @@ struct MessageTableTests {
                 DeviceSecretsRequest(""), RemoveDeviceRequest(""), ResolveRosterRequest(),
                 FoundRequest(member, code: nil), RecoverRequest(member, code: try Secret(text: "")),
                 AskToJoinRequest(member, code: try Secret(text: "")), AnswerToJoinRequest(try Secret(text: "")),
-                CheckRemotesRequest(),
+                CheckRemotesRequest(), RenewCodeRequest(nil),
                 BehalfHelloRequest(
                     Greeting(vault: "", groups: nil, purpose: .reveal),
                     try #require(Behalf(process: 1, startTime: 0, sandbox: "a.b"))),
@@ -97,6 +97,6 @@ struct MessageTableTests {
         }
         #expect(try permitted(.none) == [1, 2, 24, 28])
         #expect(try permitted(.injectOnly) == [1, 2, 3, 5, 8, 22, 24, 25, 26, 28, 29, 30, 38])
-        #expect(try permitted(.full).count == 52)
+        #expect(try permitted(.full).count == 53)
     }
 }

@@ -45,6 +45,7 @@ struct SyncTests {
                 !DeviceSecretsRequest("").isPermitted(to: caller) && !ResolveRosterRequest().isPermitted(to: caller))
             #expect(!RemoveDeviceRequest("").isPermitted(to: caller))
             let member = NewMember(place: RemotePlace(url: ""), device: "", onlySynchronizable: false)
+            #expect(!RenewCodeRequest(nil).isPermitted(to: caller))
             #expect(!FoundRequest(member, code: nil).isPermitted(to: caller))
             #expect(!RecoverRequest(member, code: code).isPermitted(to: caller))
             #expect(!AskToJoinRequest(member, code: code).isPermitted(to: caller))

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package import VaultCrypto
 
-// How a vault comes to belong to a fleet. Codes have 20 bytes, and are made and shown by the client.
+// How a vault comes to belong to a fleet, and the code that lets others in. Codes have 20 bytes, and are made and shown by the client.
 
 /// A vault that is to belong to a fleet.
 package struct NewMember: MessageValue, Sendable {
@@ -62,6 +62,20 @@ package struct RecoverRequest: AgentRequest {
     package init(from reader: inout MessageReader) throws(MessageError) {
         self.init(try reader.read(), code: try reader.read())
     }
+}
+
+/// Puts another recovery code in the place of the fleet's.
+package struct RenewCodeRequest: AgentRequest {
+    package typealias Reply = SyncReply
+    package static let kind: UInt8 = 55
+    /// The new code, which its owner has. Nil: it is only looked whether the code could be renewed.
+    package let code: Secret?
+
+    package init(_ code: Secret?) { self.code = code }
+
+    package func write(to writer: inout MessageWriter) { writer.put(code) }
+
+    package init(from reader: inout MessageReader) throws(MessageError) { self.init(try reader.read()) }
 }
 
 /// Asks the owners of a fleet to be let in, by a code that was not used before.

@@ -16,7 +16,8 @@ struct RemoteAdd: ParsableCommand {
             every other one --join prints \
             a code and waits for an hour until an owner's device takes it: 'vault device approve'. Without such a \
             device --recovery-code-file joins at once. What the vault has already joins what the fleet has. In a vault \
-            that belongs to a fleet it adds one more remote of the same fleet.
+            that belongs to a fleet it adds one more remote of the same fleet; of a remote that is there it \
+            changes the credentials.
             """)
 
     @Argument(

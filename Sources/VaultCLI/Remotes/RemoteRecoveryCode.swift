@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 internal import ArgumentParser
 internal import Vault
+internal import VaultAgent
+internal import VaultAgentServer
 internal import VaultCrypto
 internal import VaultSync
 
@@ -28,31 +30,59 @@ struct RemoteRecoveryCode: ParsableCommand {
                 "the recovery code is stored nowhere, and cannot be shown again",
                 hint: "--new makes another one; the old one lets no device in from then on")
         }
+        if try renewByAgent() { return }
         try vault.withFleet { fleet, _ in
             var isShown = false
-            let outcomes: [SyncOutcome]
-            do {
-                outcomes = try FleetCode.showing { code in
-                    if json {
-                        try FleetCode.write(["state": "renewed"], with: code)
-                    } else {
-                        try FleetCode.write(code)
-                    }
+            let outcomes = try warningOfFailure(isShown: &isShown) { isShown in
+                try FleetCode.showing { code in
+                    try tell(code)
                     isShown = true
-                    Output.note("the new recovery code of the fleet; " + FleetCode.isShownOnce)
                 } during: { show in
-                    try Progress.during("making another recovery code") { _ in
-                        try fleet.renewRecoveryCode(showing: show)
-                    }
+                    try Progress.during(Self.progress) { _ in try fleet.renewRecoveryCode(showing: show) }
                 }
-            } catch {
-                if isShown {
-                    Output.warn("whether the old code counts or the new one is not certain: make another one")
-                }
-                throw error
             }
-            outcomes.warn("it hears of the new code with a later sync", DeviceNames(fleet))
-            Output.note("the recovery code before this one lets no device in any more")
+            tell(outcomes, DeviceNames(fleet))
+        }
+    }
+
+    /// Has the agent do that where it has the vault open. The code is made here, and shown before the agent hears of
+    /// it.
+    ///
+    /// - Returns: false: the command is to do it itself.
+    private func renewByAgent() throws -> Bool {
+        guard try vault.byAgent(RenewCodeRequest(nil)) != nil, let agent = try vault.openAgent() else { return false }
+        let code = try RecoveryCode(SystemRandom())
+        try tell(code)
+        var isShown = true
+        let change = try warningOfFailure(isShown: &isShown) { _ in
+            try Progress.during(Self.progress) { _ in try agent.changed(RenewCodeRequest(code.secret)) }
+        }
+        tell(change.outcomes, DeviceNames(change.deviceNames))
+        return true
+    }
+
+    private static let progress = "making another recovery code"
+
+    private func tell(_ code: RecoveryCode) throws {
+        if json {
+            try FleetCode.write(["state": "renewed"], with: code)
+        } else {
+            try FleetCode.write(code)
+        }
+        Output.note("the new recovery code of the fleet; " + FleetCode.isShownOnce)
+    }
+
+    private func tell(_ outcomes: [SyncOutcome], _ names: DeviceNames) {
+        outcomes.warn("it hears of the new code with a later sync", names)
+        Output.note("the recovery code before this one lets no device in any more")
+    }
+
+    private func warningOfFailure<R>(isShown: inout Bool, _ change: (inout Bool) throws -> R) throws -> R {
+        do { return try change(&isShown) } catch {
+            if isShown {
+                Output.warn("whether the old code counts or the new one is not certain: make another one")
+            }
+            throw error
         }
     }
 }

@@ -104,7 +104,7 @@ extension Fleet {
         _ replica: Replica<VaultItems>, _ remote: RemoteAccess, _ deviceName: String, _ onlySynchronizable: Bool
     ) throws(SyncError) {
         try replica.items.commit(ReplicaChange(), replica.state)
-        try add(remote)
+        try add(remote, RemoteState())
         // Last: from here on the vault belongs to the fleet.
         try save(replica.identity, deviceName: deviceName)
         let membership = try membership()
@@ -333,15 +333,19 @@ extension Fleet {
 
     // MARK: Remotes
 
+    /// A remote that the vault has already is shown the new credentials from now on, if there are any.
     package func addRemote(
         _ url: RemoteURL, credentials: RemoteCredentials = RemoteCredentials()
     ) throws(SyncError) {
         let remote = RemoteAccess(url, credentials)
         let membership = try membership()
-        guard !membership.remotes.contains(where: { $0.url == remote.url }) else { return }
+        if let known = membership.remotes.first(where: { $0.url == remote.url }) {
+            guard !credentials.isEmpty else { return }
+            return try add(RemoteAccess(url, credentials.or(known.access.credentials)), known.state)
+        }
         let others = try engines.realms(at: remote).filter { $0 != membership.identity.realmID }
         guard others.isEmpty else { throw .remoteInUse }
-        try add(remote)
+        try add(remote, RemoteState())
     }
 
     package func removeRemote(_ url: RemoteURL) throws(SyncError) {
@@ -355,7 +359,7 @@ extension Fleet {
         }
     }
 
-    private func add(_ remote: RemoteAccess) throws(SyncError) {
+    private func add(_ remote: RemoteAccess, _ state: RemoteState) throws(SyncError) {
         if let password = remote.credentials.password {
             let url = remote.url.text
             try vaulted { () throws(VaultError) in
@@ -366,12 +370,12 @@ extension Fleet {
                 }
             }
         }
-        try save(remote, RemoteState())
+        try save(remote, state)
     }
 }
 
 extension RecoveryCode? {
-    fileprivate func orNew(_ random: any RandomSource) throws(SyncError) -> RecoveryCode {
+    func orNew(_ random: any RandomSource) throws(SyncError) -> RecoveryCode {
         if let self { return self }
         return try secured { () throws(CryptoError) in try RecoveryCode(random) }
     }

@@ -6,11 +6,13 @@ internal import VaultFormat
 extension Fleet {
     /// Makes another recovery code; the one before opens nothing that is told from then on, and lets nobody in.
     ///
-    /// - Parameter show: is given the code before it counts.
+    /// - Parameters:
+    ///   - given: a code that its caller has shown; nil: one is made.
+    ///   - show: is given the code before it counts.
     /// - Returns: what came of bringing the change to the remotes, of which one has it at least.
     /// - Throws: `.notAnOwner`; what kept every remote from taking it; what `show` throws.
     package func renewRecoveryCode(
-        showing show: (RecoveryCode) throws(SyncError) -> Void
+        code given: RecoveryCode? = nil, showing show: (RecoveryCode) throws(SyncError) -> Void = { _ in }
     ) throws(SyncError) -> [SyncOutcome] {
         try alone { before throws(SyncError) in
             try checkIsOwner(try replica(before))
@@ -18,7 +20,7 @@ extension Fleet {
             if let failure = try removeWaiting(before)?.failure { throw failure }
             let membership = try membership()
             let realm = membership.identity.realmID
-            let code = try secured { () throws(CryptoError) in try RecoveryCode(random) }
+            let code = try given.orNew(random)
             let recovery = try RecoveryDevice(code, realm)
             var isShown = false
             let attempt = try changeRoster(membership) { replica, store throws(SyncError) in
@@ -29,6 +31,17 @@ extension Fleet {
             }
             if let failure = attempt.failure { throw failure }
             return attempt.outcomes
+        }
+    }
+
+    /// Goes as far as the moment at which a new code would be shown; nothing is changed.
+    ///
+    /// - Throws: as ``renewRecoveryCode(code:showing:)``.
+    package func checkCanRenewRecoveryCode() throws(SyncError) {
+        do throws(SyncError) {
+            _ = try renewRecoveryCode { _ throws(SyncError) in throw .vault(.cancelled) }
+        } catch {
+            guard error == .vault(.cancelled) else { throw error }
         }
     }
 }

@@ -36,6 +36,15 @@ extension RemoteCredentials {
         ("authorities", \.authorities), ("certificate", \.certificate), ("key", \.key),
     ]
 
+    var isEmpty: Bool { password == nil && attributes.isEmpty }
+
+    /// These, and those of the others that are missing here.
+    func or(_ others: RemoteCredentials) -> RemoteCredentials {
+        RemoteCredentials(
+            password: password ?? others.password, authorities: authorities ?? others.authorities,
+            certificate: certificate ?? others.certificate, key: key ?? others.key)
+    }
+
     /// What the record of a remote says of them.
     var attributes: [String: String] {
         var says: [String: String] = [:]

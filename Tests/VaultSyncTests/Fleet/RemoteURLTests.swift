@@ -101,6 +101,31 @@ struct RemoteURLTests {
         #expect(passwords.isEmpty)
     }
 
+    @Test func `a remote that is added again is shown what is new, and the rest as before`() throws {
+        let home = try Home.fleet(["a"])[0]
+        let url = try RemoteURL("etcd://ada@host")
+        let fleet = try Fleet(
+            home.vault, environment: home.environment,
+            engines: RemoteEngines([.file: FolderEngine(home.environment), .etcd: AbsentEngine()]))
+        try fleet.addRemote(url, credentials: RemoteCredentials(password: "s3cret", authorities: "/ca"))
+        _ = try fleet.sync()
+        func known() throws -> Fleet.KnownRemote {
+            try #require(try fleet.membership().remotes.first { $0.url == url })
+        }
+        let state = try known().state.encoded()
+        for (credentials, password, authorities) in [
+            (RemoteCredentials(), "s3cret", "/ca"), (RemoteCredentials(password: "n3w"), "n3w", "/ca"),
+            (RemoteCredentials(authorities: "/other"), "n3w", "/other"),
+        ] {
+            try fleet.addRemote(url, credentials: credentials)
+            let shown = try known().access.credentials
+            #expect(shown.password?.withBytes { $0.array } == Array(password.utf8))
+            #expect(shown.authorities?.string == authorities)
+            #expect(try known().state.encoded() == state)
+            #expect(try fleet.membership().remotes.count == 2)
+        }
+    }
+
     @Test func `no copy of a vault has the password of a server`() throws {
         let home = try Home.fleet(["a"])[0]
         let fleet = try Fleet(
