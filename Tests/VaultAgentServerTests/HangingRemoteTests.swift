@@ -136,6 +136,53 @@ struct HangingRemoteTests {
         #expect(try services(homes.clients[1]) == ["a", "b"])
     }
 
+    /// Upkeep that another process does, or a person through the agent.
+    enum Upkeep: CaseIterable {
+        case backUp, salvage, importMany, compact, addSlot
+    }
+
+    @Test(arguments: Upkeep.allCases)
+    func `under a sync that hangs a vault is kept up as ever, and the sync goes through`(upkeep: Upkeep) throws {
+        let homes = try Homes()
+        let (agent, client) = (homes.agents[0], homes.clients[0])
+        homes.place.beginToHang()
+        try client.add(.generic("before"))
+        homes.place.awaitHanging(1)
+        let copy = agent.directory.path.appending("copy.vault")
+        var expected = ["after", "before"]
+        switch upkeep {
+        case .backUp:
+            let beside = try agent.opened()
+            try beside.backUp(to: copy)
+            beside.close()
+        case .salvage:
+            let report = try DamagedVault(at: agent.path, environment: agent.environment)
+                .salvage(with: .passphrase(agent.passphrase), to: copy)
+            #expect(report.salvage.whole == 1 && report.damaged.isEmpty)
+        case .importMany:
+            try client.store((100..<200).map { try Item.generic("\($0)") }, replacing: false)
+            expected += (100..<200).map { "\($0)" }
+        case .compact: try client.compact()
+        case .addSlot:
+            let beside = try agent.opened()
+            try beside.addSlot(for: .passphrase(.of("a second one")), name: "second", cost: .weakest)
+            beside.close()
+            try client.lock()
+            try client.unlock(with: .passphrase(.of("a second one")))
+        }
+        try client.add(.generic("after"))
+        homes.place.endHanging()
+        var result: SyncResult = try client.sync(withFingerprint: false)
+        while !result.isWhole { result = try client.sync(withFingerprint: false) }
+        let other: SyncResult = try homes.clients[1].sync(withFingerprint: false)
+        #expect(other.isWhole)
+        #expect(try services(homes.clients[1]) == expected.sorted() && services(client) == expected.sorted())
+        guard upkeep == .backUp || upkeep == .salvage else { return }
+        let opened = try Vault.open(
+            at: copy, unlockingWith: agent.passphrase, environment: agent.environment, accessGroups: .standard)
+        #expect(try opened.allMatching(Query(.genericPassword)).map { $0[.service]?.text } == ["before"])
+    }
+
     @Test func `another vault in the place of the agent's takes no part in the fleet`() throws {
         let homes = try Homes()
         let (agent, client) = (homes.agents[0], homes.clients[0])
