@@ -5,7 +5,7 @@ import Synchronization
 import Vault
 import VaultAgent
 
-// The articles "Coming from …" show these functions; the formatter is off because it would move their comments.
+// The article "Coming from other stores" shows these functions, section by section; the formatter is off because it would move their comments.
 
 
 struct CheckFailed: Error { let line: Int }
@@ -14,7 +14,7 @@ func check(_ condition: Bool, line: Int = #line) throws {
     if !condition { throw CheckFailed(line: line) }
 }
 
-// ComingFromUserDefaults
+// UserDefaults
 
 func settings(vault: any ItemStore) throws {
     let defaults = SecureDefaults(suite: "com.example.app", in: vault)
@@ -43,7 +43,7 @@ func settingsThatObserve(vault: any ItemStore) async throws {
     try check(heard)                           // no observer to remove: the loop ended and its subscription with it
 }
 
-// ComingFromPropertyLists
+// Property lists
 
 func list(vault: any ItemStore) throws {
     let file = try PropertyListSerialization.data(
@@ -82,7 +82,7 @@ func account(vault: any ItemStore) throws {
     try check(account.read { ($0.email, $0.visits) } == ("ada@example.org", 1))
 }
 
-// ComingFromCoreDataOrRealm
+// Core Data and Realm
 
 struct Dog: Codable, Equatable, Sendable {
     var name: String
@@ -125,7 +125,7 @@ func live(vault: any ItemStore) async throws {
     try check(await reader.value == ["Rex", "Bo"])
 }
 
-// ComingFromSQLite
+// SQLite
 
 func rows(vault: any ItemStore) throws {
     let people = [("ada", "London", "1815"), ("grace", "New York", "1906"), ("李", "北京", "1958")]
