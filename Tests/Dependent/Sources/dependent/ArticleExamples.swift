@@ -5,7 +5,8 @@ import Synchronization
 import Vault
 import VaultAgent
 
-// The article "Coming from other stores" shows these functions, section by section; the formatter is off because it would move their comments.
+// The article "Coming from other stores" shows these functions, section by section. The formatter is off
+// because it would move their comments.
 
 
 struct CheckFailed: Error { let line: Int }
