@@ -4,42 +4,42 @@ internal import VaultCrypto
 package import VaultFormat
 internal import VaultStorage
 
-/// Why a sync, or a change of the fleet, did not happen.
+/// The reason why a sync, or a change of the fleet, did not happen.
 package enum SyncError: Error, Equatable, Sendable {
     case store(RecordStoreError)
-    /// A text is no URL of a remote: what such a URL looks like.
+    /// A text is not the URL of a remote; the payload describes such a URL.
     case url(String)
     case vault(VaultError)
     case format(FormatError)
-    /// The roster has no such device any more: exit 24.
+    /// The roster no longer lists this device: exit 24.
     case removed
-    /// The vault has no identity in a fleet, or that of another machine.
+    /// The vault has no identity in a fleet, or has another machine's.
     case notJoined
     case alreadyJoined
-    /// What was found stops everything: exit 20, 22 or 23.
+    /// A finding that stops everything: exit 20, 22 or 23.
     case alarm(Alarm)
-    /// An owner is needed for that.
+    /// The change requires an owner.
     case notAnOwner
     case noSuchDevice
     case noSuchRemote
     /// The folder has the records of another fleet.
     case remoteInUse
-    /// Nobody has answered, or asked, with this code.
+    /// No device has answered or asked with this code.
     case noAnswer
-    /// The recovery code is none of this realm's.
+    /// The recovery code does not belong to this realm.
     case wrongRecoveryCode
     /// Another sync of this vault is under way.
     case busy
-    /// A value, or the list of devices, is larger than what a record holds.
+    /// A value or the list of devices exceeds the size of a record.
     case tooLarge
     /// More logs than a file can number.
     case tooManyLogs
-    /// A verb has changed the items between a look and the commit that follows from it: another try finds them.
+    /// A verb has changed the items between a look and the commit that depends on it. Another try sees the change.
     case overtaken
 }
 
 extension SyncError {
-    /// Whether a record is to blame, and not what it was read from.
+    /// Whether a record is to blame, and not its store.
     var isOfRecord: Bool {
         switch self {
         case .alarm, .removed, .format: true
@@ -47,7 +47,7 @@ extension SyncError {
         }
     }
 
-    /// Whether items cannot be kept as they are, on whatever disk.
+    /// Whether items cannot be stored in their form, on any disk.
     var isOfItems: Bool {
         switch self {
         case .tooManyLogs, .tooLarge, .format, .vault(.parameter), .vault(.itemChanged), .vault(.storage(.damaged)),
@@ -58,25 +58,25 @@ extension SyncError {
     }
 }
 
-/// Something about records that must not be, and what came of it.
+/// An impossible or forbidden finding in records, and its effect.
 package struct Alarm: Error, Hashable, Sendable {
     package enum Kind: String, Sendable {
-        /// A record was changed, or is none: exit 20.
+        /// A record was changed or is malformed: exit 20.
         case damaged
         /// A record that no member wrote: exit 20.
         case forged
         /// Two records at one address: exit 23.
         case forked
-        /// What others cite is not shown: exit 22.
+        /// Other devices cite a record that the remote does not show: exit 22.
         case withheld
-        /// The remote has less than it had: exit 22 unless it was healed.
+        /// The remote has less than before: exit 22 unless it was healed.
         case rolledBack = "rolled back"
         /// A device with the same records has other items: exit 22.
         case diverged
     }
 
     package let kind: Kind
-    /// Nil: the roster.
+    /// `nil` stands for the roster.
     package let log: LogID?
     package let sequence: UInt64
     package let what: String

@@ -6,7 +6,7 @@ package import VaultFormat
 extension Fleet {
     // MARK: Approving
 
-    /// The name of the device that asks with this code.
+    /// Returns the name of the device that asks with this code.
     package func joinRequest(for code: RecoveryCode) throws(SyncError) -> String {
         try findRequest(code, membership()).request.name
     }
@@ -32,11 +32,11 @@ extension Fleet {
         throw failure ?? .noAnswer
     }
 
-    /// Lets the device in that asks with this code.
+    /// Enrols the device that asks with this code.
     package func approve(_ code: RecoveryCode, role: DeviceRole) throws(SyncError) -> FleetDevice {
         let (request, mailbox, remote) = try findRequest(code, membership())
         return try alone { before throws(SyncError) in
-            // A device that waits to be removed hears of no later change, of this one neither.
+            // A device that waits to be removed must not receive a later change, including this one.
             if let failure = try removeWaiting(before)?.failure { throw failure }
             let membership = try membership()
             let replica = try replica(membership)
@@ -67,7 +67,7 @@ extension Fleet {
         }
     }
 
-    /// A sync that went through with every remote and found nothing wrong.
+    /// Syncs with every remote, and throws the first error or alarm.
     private func syncFully(_ replica: Replica<VaultItems>, _ membership: Membership) throws(SyncError) {
         var known = membership
         known.remotes = try self.membership().remotes
@@ -81,9 +81,9 @@ extension Fleet {
         guard replica.roster.device(replica.deviceID)?.role == .owner else { throw .notAnOwner }
     }
 
-    // MARK: A roster that was changed on both sides
+    // MARK: A roster with changes on both sides
 
-    /// Keeps the chain that this device knows, and puts it in the place of what the remotes have.
+    /// Keeps this device's chain of the roster, and replaces that of the remotes with it.
     package func resolveRoster() throws(SyncError) {
         try alone { membership throws(SyncError) in
             let replica = try replica(membership)

@@ -10,14 +10,14 @@ extension Fleet {
 
     /// Makes a fleet of one device.
     ///
-    /// The vault belongs to it before anything of it is in the folder. After a failure the next sync goes on, or
+    /// The vault joins the fleet before any record is in the folder. After a failure either the next sync continues, or
     /// nothing has happened.
     ///
     /// - Parameters:
-    ///   - given: The recovery code that the owner already knows; `nil` makes a new one.
-    ///   - show: is given the code, before there is a fleet.
+    ///   - given: the recovery code that the owner already knows; `nil` makes a new one.
+    ///   - show: receives the code before the fleet exists.
     /// - Returns: the code.
-    /// - Throws: `.remoteInUse` when the folder has a fleet; what `show` throws, and then nothing has happened.
+    /// - Throws: `.remoteInUse` if the folder has a fleet; an error of `show`, before anything has happened.
     @discardableResult
     package func found(
         _ url: RemoteURL, credentials: RemoteCredentials = RemoteCredentials(),
@@ -52,9 +52,9 @@ extension Fleet {
         return code
     }
 
-    /// Looks whether a fleet could be founded; nothing is changed.
+    /// Checks whether a fleet could be founded, without any change.
     ///
-    /// - Throws: `.alreadyJoined`; `.remoteInUse` when the folder has a fleet; why the remote cannot be used.
+    /// - Throws: `.alreadyJoined`; `.remoteInUse` if the folder has a fleet; the reason why the remote is unusable.
     package func checkCanFound(
         _ url: RemoteURL, credentials: RemoteCredentials = RemoteCredentials(), deviceName: String
     ) throws(SyncError) {
@@ -81,12 +81,12 @@ extension Fleet {
             try vault.readReplica { table throws(VaultError) in try table.replicaState(of: identity.realmID) }
         }
         if let before {
-            // A backup, or a copy from another machine: what it knows of the fleet tells its own writes from those of
-            // others.
+            // A backup, or a copy from another machine: its knowledge of the fleet separates this device's writes from
+            // those of others.
             state = before.state
             (state.rosterSequence, state.rosterHash) = (0, .zero)
         } else {
-            // It may have belonged to another fleet.
+            // The vault may have belonged to another fleet.
             try vaulted { () throws(VaultError) in
                 try vault.changeReplica { changes throws(VaultError) in try changes.forgetFleet() }
             }
@@ -99,13 +99,13 @@ extension Fleet {
             clock: wallClock)
     }
 
-    /// Keeps what was made, and syncs for the first time.
+    /// Stores the new membership, and syncs for the first time.
     private func finish(
         _ replica: Replica<VaultItems>, _ remote: RemoteAccess, _ deviceName: String, _ onlySynchronizable: Bool
     ) throws(SyncError) {
         try replica.items.commit(ReplicaChange(), replica.state)
         try add(remote, RemoteState())
-        // Last: from here on the vault belongs to the fleet.
+        // Done last: from here on the vault belongs to the fleet.
         try save(replica.identity, deviceName: deviceName)
         let membership = try membership()
         for outcome in try sync(self.replica(membership), membership, { _ in }) {
@@ -116,9 +116,9 @@ extension Fleet {
 
     // MARK: One more device, by a code
 
-    /// Asks to belong to the fleet of a folder.
+    /// Requests membership in the fleet of a folder.
     ///
-    /// - Parameter given: the code to ask with; nil: a new one.
+    /// - Parameter given: the code of the request; `nil` makes a new one.
     package func requestToJoin(
         _ url: RemoteURL, credentials: RemoteCredentials = RemoteCredentials(),
         deviceName: String,
@@ -127,7 +127,7 @@ extension Fleet {
     ) throws(SyncError) -> JoinAttempt {
         let remote = RemoteAccess(url, credentials)
         guard try !isJoined else { throw .alreadyJoined }
-        // Before anything is written there: a folder that is not there is told of.
+        // Checked before anything is written there: a missing folder is reported.
         _ = try engines.realms(at: remote)
         let code = try given.orNew(random)
         let identity = try makeIdentity(.zero, [:])
@@ -144,7 +144,7 @@ extension Fleet {
                 onlySynchronizable: onlySynchronizable))
     }
 
-    /// - Returns: whether the answer to the wish was there; then this vault is one of the fleet, and has its items.
+    /// - Returns: whether the answer was there. If so, this vault is a member of the fleet and has its items.
     package func join(_ wish: JoinWish) throws(SyncError) -> Bool {
         guard let message = try wish.mailbox.message(2) else { return false }
         let parsed = try message.read { body throws(SyncError) in
@@ -159,7 +159,7 @@ extension Fleet {
         return true
     }
 
-    /// Takes an owner's answer.
+    /// Accepts an owner's answer.
     private func join(
         _ grant: JoinGrant<Secret>, _ identity: Identity, _ remote: RemoteAccess, deviceName: String,
         onlySynchronizable: Bool, isSigned: (Bytes32) -> Bool
@@ -183,7 +183,7 @@ extension Fleet {
         try checkHeads(grant)
     }
 
-    /// A remote that shows less than the owner had withholds.
+    /// Throws an alarm if the remote shows less than the owner had: the remote withholds records.
     private func checkHeads(_ grant: JoinGrant<Secret>) throws(SyncError) {
         let state = try membership().state
         for head in grant.heads where state.logs[head.log]?.head?.sequence ?? 0 < head.sequence {
@@ -192,7 +192,7 @@ extension Fleet {
         }
     }
 
-    /// The keys of earlier epochs, which each later one's record has.
+    /// Reads the keys of earlier epochs: the record of each later epoch contains the key before it.
     private func pastKeys(
         _ known: [UInt32: Secret], _ realm: RealmID, _ store: any RecordStore
     ) throws(SyncError) -> [UInt32: Secret] {
@@ -201,7 +201,7 @@ extension Fleet {
             guard let sealed = try? SealedRecord(parsing: record.bytes, .roster), let key = keys[sealed.epoch],
                 sealed.epoch > 1, keys[sealed.epoch - 1] == nil
             else { continue }
-            // Anyone can leave a record here that does not open; of the true ones, the roster is checked in its turn.
+            // Anyone can leave a record here that does not open. The check of the roster covers the genuine records.
             guard
                 let content = try? RecordSealer(realmID: realm, random: random).open(
                     sealed, at: record.address, key: key),
@@ -225,7 +225,7 @@ extension Fleet {
         do throws(RecordStoreError) {
             try store.read([StreamStart(RecordStream(.roster, realm), from: 1)]) { record throws(RecordStoreError) in
                 length += record.bytes.count
-                // Before a key is known nothing tells junk from a roster.
+                // Before a key is known, junk looks like a roster.
                 guard length <= Junk.mostBytes else { throw .stopped }
                 records.append(record)
             }
@@ -255,7 +255,7 @@ extension Fleet {
         throw .wrongRecoveryCode
     }
 
-    /// The newest key that a roster has for a device.
+    /// Returns the newest key that a roster contains for a device.
     private func newestKey(
         _ realm: RealmID, _ store: any RecordStore, _ identity: Identity
     ) throws(SyncError) -> [UInt32: Secret]? {
@@ -303,7 +303,7 @@ extension Fleet {
 
     /// Follows the roster with the keys that a recovery code has opened.
     ///
-    /// - Throws: `.wrongRecoveryCode` when a later code has taken its place.
+    /// - Throws: `.wrongRecoveryCode` if a later code has replaced this one.
     private func follow(
         _ replica: Replica<VaultItems>, _ store: any RecordStore, _ recovery: Identity
     ) throws(SyncError) {
@@ -318,7 +318,7 @@ extension Fleet {
         }
     }
 
-    /// A name that no device has.
+    /// Returns the name, with a number if another device has the same.
     static func free(_ name: String, _ roster: Roster) -> String {
         let taken = Set(roster.devices.map(\.name))
         guard taken.contains(name) else { return name }
@@ -333,7 +333,7 @@ extension Fleet {
 
     // MARK: Remotes
 
-    /// A remote that the vault has already is shown the new credentials from now on, if there are any.
+    /// Adds a remote. A known remote gets the new credentials, if there are any.
     package func addRemote(
         _ url: RemoteURL, credentials: RemoteCredentials = RemoteCredentials()
     ) throws(SyncError) {

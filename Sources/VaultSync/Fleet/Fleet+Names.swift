@@ -2,7 +2,7 @@
 package import VaultFormat
 
 extension Fleet {
-    /// What the devices are called whose logs are known, also those that were removed.
+    /// Returns the names of the devices whose logs are known, including removed devices.
     ///
     /// - Throws: `.notJoined`
     package func deviceNames() throws(SyncError) -> [LogID: String] {

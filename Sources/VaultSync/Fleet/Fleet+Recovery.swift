@@ -4,19 +4,19 @@ package import VaultCrypto
 internal import VaultFormat
 
 extension Fleet {
-    /// Makes another recovery code; the one before opens nothing that is told from then on, and lets nobody in.
+    /// Replaces the recovery code. From then on the previous code opens no new record and admits no device.
     ///
     /// - Parameters:
-    ///   - given: a code that its caller has shown; nil: one is made.
-    ///   - show: is given the code before it counts.
-    /// - Returns: what came of bringing the change to the remotes, of which one has it at least.
-    /// - Throws: `.notAnOwner`; what kept every remote from taking it; what `show` throws.
+    ///   - given: a code that the caller has already shown; `nil` makes a new one.
+    ///   - show: receives the code before it is valid.
+    /// - Returns: the outcome for each remote; at least one has the change.
+    /// - Throws: `.notAnOwner`; the reason why no remote took the change; an error of `show`.
     package func renewRecoveryCode(
         code given: RecoveryCode? = nil, showing show: (RecoveryCode) throws(SyncError) -> Void = { _ in }
     ) throws(SyncError) -> [SyncOutcome] {
         try alone { before throws(SyncError) in
             try checkIsOwner(try replica(before))
-            // A device that waits to be removed hears of no later change, of this one neither.
+            // A device that waits to be removed must not receive a later change, including this one.
             if let failure = try removeWaiting(before)?.failure { throw failure }
             let membership = try membership()
             let realm = membership.identity.realmID
@@ -34,9 +34,9 @@ extension Fleet {
         }
     }
 
-    /// Goes as far as the moment at which a new code would be shown; nothing is changed.
+    /// Runs up to the moment at which a new code would be shown, and changes nothing.
     ///
-    /// - Throws: as ``renewRecoveryCode(code:showing:)``.
+    /// - Throws: like ``renewRecoveryCode(code:showing:)``.
     package func checkCanRenewRecoveryCode() throws(SyncError) {
         do throws(SyncError) {
             _ = try renewRecoveryCode { _ throws(SyncError) in throw .vault(.cancelled) }
@@ -47,7 +47,7 @@ extension Fleet {
 }
 
 extension Replica {
-    /// - Returns: false when another device changed the roster meanwhile.
+    /// - Returns: `false` if another device changed the roster meanwhile.
     fileprivate func renewRecoveryCode(
         _ recovery: RecoveryDevice, at store: any RecordStore
     ) throws(SyncError) -> Bool {

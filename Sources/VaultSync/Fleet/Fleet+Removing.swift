@@ -4,10 +4,11 @@ internal import VaultCrypto
 package import VaultFormat
 
 extension Fleet {
-    /// The items whose secrets a device can read; of one that was removed, those whose secrets have not been changed
-    /// since.
+    /// Returns the items whose secrets a device can read; for a removed device, those whose secrets have not been
+    /// changed since.
     ///
-    /// - Parameter name: of a device of the fleet, else of the one of that name that was removed last.
+    /// - Parameter name: the name of a device of the fleet, or else of the most recently removed device with this
+    ///   name.
     /// - Throws: `.noSuchDevice`
     package func secrets(ofDeviceNamed name: String) throws(SyncError) -> DeviceSecrets {
         let replica = try replica(membership())
@@ -24,7 +25,7 @@ extension Fleet {
             device: fleetDevice(known, replica), isRemoved: true, readable: try readable(until: departure.stamp))
     }
 
-    /// Items with a secret that counts and was not written later.
+    /// Returns the items that have a current secret not written after the stamp.
     private func readable(until stamp: UInt64) throws(SyncError) -> [ItemID] {
         try vaulted { () throws(VaultError) in
             try vault.readReplica { table in
@@ -43,11 +44,12 @@ extension Fleet {
         }
     }
 
-    /// Takes a device out of the fleet: it learns nothing that comes later.
+    /// Removes a device from the fleet, so that it cannot read any later record.
     ///
-    /// The vault knows of the wish before anything else happens. What no remote takes now, each later sync tries first.
+    /// The vault stores the request before anything else happens. If no remote takes the change now, each later sync
+    /// tries it first.
     ///
-    /// - Throws: `.notAnOwner`, `.noSuchDevice` or `.noSuchRemote`; then nothing was changed.
+    /// - Throws: `.notAnOwner`, `.noSuchDevice` or `.noSuchRemote`, without any change.
     package func remove(deviceNamed name: String) throws(SyncError) -> DeviceRemoval {
         try alone { membership throws(SyncError) in
             let replica = try replica(membership)
@@ -61,16 +63,16 @@ extension Fleet {
             do throws(SyncError) {
                 attempt = try removeWaiting(try self.membership()) ?? RosterAttempt(outcomes: [], failure: nil)
             } catch { attempt = RosterAttempt(outcomes: [], failure: error) }
-            // With what was heard just now.
+            // Includes the records that were received just now.
             return DeviceRemoval(
                 device: device, readable: try secrets(ofDeviceNamed: name).readable, outcomes: attempt.outcomes,
                 failure: attempt.failure)
         }
     }
 
-    /// Removes the devices that an owner wants to be removed, before anything that is pending is told.
+    /// Removes the devices that wait for removal, before any pending item is published.
     ///
-    /// - Returns: nil when there are none, or the vault is locked.
+    /// - Returns: `nil` if no device waits, or the vault is locked.
     func removeWaiting(
         _ membership: Membership, goesOn: @escaping () -> Bool = { true }, report: (String) -> Void = { _ in }
     ) throws(SyncError) -> RosterAttempt? {
@@ -89,7 +91,7 @@ extension Fleet {
 }
 
 extension Replica {
-    /// Changes which devices an owner wants to be removed; the vault knows when it returns.
+    /// Changes the set of devices that an owner wants to remove. The set is durable on return.
     func wantRemovals(_ change: (inout Set<DeviceID>) -> Void) throws(SyncError) {
         try withRun { run throws(SyncError) in
             change(&run.state.removals)
@@ -97,24 +99,24 @@ extension Replica {
         }
     }
 
-    /// - Returns: false when another device changed the roster meanwhile.
+    /// - Returns: `false` if another device changed the roster meanwhile.
     package func remove(_ device: DeviceID, at store: any RecordStore) throws(SyncError) -> Bool {
         try withRun(store) { run throws(SyncError) in try run.remove(device) }
     }
 }
 
 extension SyncRun {
-    /// First this device tells again what the logs that end may have told alone; then the roster; then what is pending,
-    /// under the new key; then the logs are trimmed away.
+    /// Removes a device in four steps: publishes again what only the ending logs may have contained; changes the
+    /// roster; publishes the pending items under the new key; trims the ended logs.
     ///
-    /// - Returns: false when another device changed the roster meanwhile.
+    /// - Returns: `false` if another device changed the roster meanwhile.
     func remove(_ device: DeviceID) throws(SyncError) -> Bool {
         if member.roster.device(device) != nil {
             guard try signRemoval(of: device) else { return false }
         }
         state.removals.remove(device)
         try publish()
-        // The remover alone has told everything again.
+        // Only the remover has published everything again.
         guard member.roster.departures[device]?.remover == member.deviceID else { return true }
         trimGone()
         try publish(isForced: true)
@@ -128,17 +130,17 @@ extension SyncRun {
         }
         var ending = ItemSelection(changedAfter: .max)
         ending.touching = Set(cuts.map(\.log)).union(member.endedLogs)
-        // A device has one open log. What one has that made thousands is told again here, and refused from now on:
-        // else no record could remove it.
+        // An honest device has one open log. A hostile device may have made thousands: their items are published again
+        // here, and the logs beyond 1024 are refused from now on, since no record has room for all of them.
         let named = cuts.sorted { ($1.sequence, $0.log) < ($0.sequence, $1.log) }.prefix(1024)
-        // Pending items wait for the key that the device does not get: one may be a secret that was just rotated.
+        // Pending items wait for the new key, which the device does not get: one may be a secret that was just rotated.
         try retell(Set(items.look(for: ending).selected.map(\.id)))
         try uploadOwn()
         let (key, epoch) = try makeEpoch()
         return try appendToRoster([.remove(device, cuts: Array(named)), epoch], newKey: key)
     }
 
-    /// Also what an earlier remover, removed since, may not have got to say.
+    /// Trims ended logs, including those of an earlier remover that was removed before its own trimming.
     private func trimGone() {
         for (log, known) in state.logs {
             guard let device = known.device, member.roster.gone.contains(device), let end = known.end,

@@ -6,18 +6,18 @@ internal import VaultFormat
 struct RosterAttempt {
     /// The state of each remote: after the change, or as it was found when none took the change.
     var outcomes: [SyncOutcome]
-    /// Why there was no change.
+    /// The reason why the roster was not changed.
     var failure: SyncError?
 }
 
 extension Fleet {
-    /// Changes the roster at the first remote that takes the change, and brings it to the others. Before the change
-    /// this device hears what there is to hear, and tells nothing.
+    /// Changes the roster at the first remote that accepts the change, and brings the change to the other remotes.
+    /// Before the change this device receives all new records, and publishes nothing.
     ///
-    /// A remote that cannot be reached stops no change, nor does a record of a log. What is wrong with the roster does.
+    /// An unreachable remote or a faulty record of a log does not prevent a change. A fault in the roster does.
     ///
-    /// - Parameter change: is given a replica that has followed the roster of a remote; returns false when another
-    ///   device changed that roster first.
+    /// - Parameter change: receives a replica that has followed a remote's roster; returns `false` if another device
+    ///   changed that roster first.
     func changeRoster(
         _ membership: Membership, goesOn: @escaping () -> Bool = { true }, report: (String) -> Void = { _ in },
         _ change: (Replica<VaultItems>, any RecordStore) throws(SyncError) -> Bool
@@ -57,17 +57,18 @@ extension Fleet {
             try Self.check(replica.takeFindings().alarms)
             while try !change(replica, store) { try replica.followFaster(store) }
         } catch { failure = error }
-        // Also when the rest failed: keys that a roster gave open what is in the mirror.
+        // Saved even after a failure: keys from a roster open the records in the mirror.
         if replica.identity !== known.identity { try save(replica.identity, deviceName: known.deviceName) }
         if let failure { throw failure }
     }
 
-    /// An altered record of the roster may be another owner's change: a second one in its place would be a fork.
+    /// Throws on an altered record of the roster, which may be another owner's change: a second record in its place
+    /// would be a fork.
     private static func check(_ alarms: [Alarm]) throws(SyncError) {
         if let alarm = alarms.first(where: { $0.log == nil && $0.kind != .withheld }) { throw .alarm(alarm) }
     }
 
-    /// The change is made: what fails from here on the next sync makes up for.
+    /// Brings the change to all remotes. The change is made already; the next sync makes up for failures from here on.
     private func bringToAll(
         after before: [SyncOutcome], _ goesOn: @escaping () -> Bool, _ report: (String) -> Void
     ) -> [SyncOutcome] {
@@ -84,7 +85,7 @@ extension Fleet {
 }
 
 extension SyncError {
-    /// Whether a change of the roster cannot be made at a remote, rather than a log not be read there.
+    /// Whether the error prevents a change of the roster at a remote. Only the alarm of a log does not.
     fileprivate var isOfRemoteOrRoster: Bool { if case .alarm(let alarm) = self { alarm.log == nil } else { true } }
 }
 
@@ -93,7 +94,7 @@ extension SyncOutcome {
         SyncOutcome(url: url, report: report, alarms: alarms, notes: notes, error: error)
     }
 
-    /// The outcome of two syncs with one remote.
+    /// The combined outcome of two syncs with one remote.
     fileprivate func with(earlier: SyncOutcome) -> SyncOutcome {
         var report = report
         for count in [\SyncReport.applied, \.published, \.sent, \.received, \.items, \.comparedEqual, \.movedItems] {

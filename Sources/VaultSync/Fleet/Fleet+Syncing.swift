@@ -3,12 +3,12 @@ internal import Vault
 internal import VaultFormat
 
 extension Fleet {
-    /// Syncs with every remote in turn. Of a vault that is locked the mirror alone gets what is new.
+    /// Syncs with every remote in turn. If the vault is locked, only the mirror receives new records.
     ///
     /// - Parameters:
-    ///   - urls: of the remotes that are meant; nil: of all.
-    ///   - report: hears what is under way.
-    ///   - goesOn: asked between two records; one that is not wanted any more ends with `.vault(.cancelled)`.
+    ///   - urls: the remotes to sync with; `nil` selects all.
+    ///   - report: receives a phrase for each step.
+    ///   - goesOn: called between two records; `false` ends the sync with `.vault(.cancelled)`.
     package func sync(
         with urls: Set<RemoteURL>? = nil, report: (String) -> Void = { _ in }, goesOn: @escaping () -> Bool = { true }
     ) throws(SyncError) -> [SyncOutcome] {
@@ -21,8 +21,8 @@ extension Fleet {
     }
 
     /// - Parameters:
-    ///   - urls: of the remotes that are meant; nil: of all.
-    ///   - tells: whether what is pending goes out.
+    ///   - urls: the remotes to sync with; `nil` selects all.
+    ///   - tells: whether pending items are published.
     func sync(
         _ replica: Replica<VaultItems>, _ membership: Membership, _ report: (String) -> Void,
         with urls: Set<RemoteURL>? = nil, tells: Bool = true
@@ -33,7 +33,7 @@ extension Fleet {
         for url in membership.remotes.map(\.url) where urls?.contains(url) ?? true {
             report("syncing with \(url.text)")
             var outcome = outcome(of: replica, with: url, &known, isLocked: vault.isLocked, tells: tells)
-            // It was locked meanwhile.
+            // The vault was locked meanwhile.
             if outcome.error == .vault(.locked), !outcome.report.isLocked {
                 outcome = self.outcome(of: replica, with: url, &known, isLocked: true, tells: tells)
             }
@@ -48,7 +48,7 @@ extension Fleet {
     ) -> SyncOutcome {
         _ = replica.takeFindings()
         let realm = replica.identity.realmID
-        // Programs that copy folders put second records beside the first.
+        // Programs that copy folders may put second records beside the first, so folders are always read again.
         let isLookedAt = isUnasked && url.scheme != .file
         replica.looked = isLookedAt ? engines.looks.ends(at: url, realm) : [:]
         var failure: SyncError?
@@ -61,7 +61,7 @@ extension Fleet {
                 before.state.saysRemoved = true
                 try update(before.access, before.state)
             }
-            // Also when the rest failed: keys that a roster gave open what is in the mirror.
+            // Saved even after a failure: keys from a roster open the records in the mirror.
             if replica.identity !== known.identity {
                 try save(replica.identity, deviceName: known.deviceName)
                 known.identity = replica.identity
@@ -74,7 +74,7 @@ extension Fleet {
         return SyncOutcome(url: url, findings, error: failure)
     }
 
-    /// - Returns: how many items wait to be told, of a locked vault.
+    /// - Returns: the number of unpublished items of a locked vault; 0 if the vault is unlocked.
     private func sync(
         _ replica: Replica<VaultItems>, with url: RemoteURL, _ known: inout Membership, isLocked: Bool, tells: Bool
     ) throws(SyncError) -> Int {
@@ -98,7 +98,7 @@ extension Fleet {
         return untold
     }
 
-    /// Whether the vault has to remember it: each commit is written to the disk.
+    /// Whether the vault has to store the state. Each commit is written to the disk.
     private func isNews(_ state: RemoteState, after before: RemoteState) -> Bool {
         var same = before
         same.lastSync = state.lastSync
@@ -110,9 +110,9 @@ extension Fleet {
         remote.log == replica.state.log ? remote.acknowledged : 0
     }
 
-    /// Joins what was fetched while the vault was locked.
+    /// Joins the records that were fetched while the vault was locked.
     ///
-    /// - Returns: how many items that were.
+    /// - Returns: the number of joined items.
     package func joinFetched() throws(SyncError) -> Int {
         try alone { membership throws(SyncError) in
             let replica = try replica(membership)

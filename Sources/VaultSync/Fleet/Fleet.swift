@@ -6,21 +6,21 @@ internal import VaultCrypto
 internal import VaultFormat
 package import VaultStorage
 
-/// A vault's part in a fleet: what a person does with it.
+/// A vault's membership in a fleet, with the operations that a person requests.
 package final class Fleet {
     let vault: Vault
     let environment: VaultEnvironment
     let engines: RemoteEngines
     let stateDirectory: FilePath
     private let patience: Duration
-    /// Whether syncs come by themselves, again and again: one that found nothing is written down every ten minutes.
+    /// Whether syncs are automatic and periodic. One without news is recorded at most every ten minutes.
     package var isUnasked = false
     static let restOfUnasked: UInt64 = 600_000
 
     /// - Parameters:
-    ///   - environment: of the vault; its state directory gets the mirror.
-    ///   - engines: of the remotes; else folders alone are reached.
-    ///   - patience: how long another sync of the vault is waited for, such as an agent's that nobody has asked for.
+    ///   - environment: the vault's environment; its state directory contains the mirror.
+    ///   - engines: the engines of the remotes; `nil` reaches only folders.
+    ///   - patience: the longest wait for another sync of the vault, such as an agent's automatic one.
     /// - Throws: `.vault(.storage(.noStateDirectory))`
     package init(
         _ vault: Vault, environment: VaultEnvironment = .system, engines: RemoteEngines? = nil,
@@ -34,9 +34,9 @@ package final class Fleet {
 
     var random: any RandomSource { environment.random }
 
-    // MARK: What the vault has
+    // MARK: The vault's records
 
-    /// What the vault says of its part in a fleet.
+    /// The vault's records about its membership.
     struct Membership {
         var identity: Identity
         let deviceName: String
@@ -74,7 +74,7 @@ package final class Fleet {
         else { throw .notJoined }
         var known: [KnownRemote] = []
         for remote in remotes {
-            // A URL that only a later version reads stays as it is.
+            // A URL that only a later version can parse stays unchanged in the vault.
             guard let url = remote.says["url"], let place = try? RemoteURL(url) else { continue }
             let credentials = RemoteCredentials(
                 attributes: remote.says, password: passwords.first { $0.says["url"] == url }?.value)
@@ -115,8 +115,8 @@ package final class Fleet {
         }
     }
 
-    /// Stores a remote's state after a sync. A remote that was removed meanwhile stays so, and of one that
-    /// was added anew what this device shows it.
+    /// Stores a remote's state after a sync. A remote that was removed meanwhile stays removed, and one that was added
+    /// anew keeps its new credentials.
     func update(_ remote: RemoteAccess, _ state: RemoteState) throws(SyncError) {
         let value = try secured { () throws(CryptoError) in Secret(try SecretBytes(copying: state.encoded().span)) }
         let url = remote.url.text
@@ -151,6 +151,8 @@ package final class Fleet {
     }
 
     /// Runs the body while no other process syncs a vault of the realm.
+    ///
+    /// - Throws: `.busy` if another sync outlasts the patience.
     func alone<R>(_ realm: RealmID, _ body: () throws(SyncError) -> R) throws(SyncError) -> R {
         let lock: any VaultFile
         do throws(Errno) {
@@ -170,7 +172,7 @@ package final class Fleet {
         return try body()
     }
 
-    /// Runs the body alone, with what the vault says then: another process may have synced it up to now.
+    /// Runs the body alone, with the membership as of then: another process may have synced the vault until now.
     func alone<R>(_ body: (Membership) throws(SyncError) -> R) throws(SyncError) -> R {
         let identities = try vaulted { () throws(VaultError) in
             try vault.readReplica { table throws(VaultError) in try table.ownRecords(.identity) }
@@ -179,13 +181,13 @@ package final class Fleet {
         return try alone(realm) { () throws(SyncError) in try body(try membership()) }
     }
 
-    /// A replica of the vault as it is.
+    /// Makes a replica of the vault's current state.
     func replica(_ membership: Membership) throws(SyncError) -> Replica<VaultItems> {
         let items = VaultItems(
             vault, membership.state, of: membership.identity.realmID, onlySynchronizable: membership.onlySynchronizable,
             random: random)
         var policy = ReplicaPolicy()
-        // Records come one by one where a folder is copied file by file.
+        // Where a folder is copied file by file, records arrive one by one.
         policy.withheldAfter = 86_400_000
         if isUnasked { policy.equalInterval = Fleet.restOfUnasked }
         return try Replica(
@@ -193,10 +195,10 @@ package final class Fleet {
             policy: policy, random: random, clock: wallClock)
     }
 
-    /// The environment's clock, read when a stamp is made.
+    /// The environment's clock, which is read for each stamp.
     var wallClock: WallClock { { [clock = environment.clock] in clock.stamp } }
 
-    // MARK: Telling
+    // MARK: Status
 
     package func status() throws(SyncError) -> FleetStatus {
         let membership = try membership()
@@ -219,7 +221,7 @@ package final class Fleet {
             alarms: alarms)
     }
 
-    /// How many items were changed here and are not told.
+    /// Returns the number of items that were changed here and are not published.
     func untold(_ replica: Replica<VaultItems>) throws(SyncError) -> Int {
         let unknown = try vaulted { () throws(VaultError) in
             try vault.readReplica { table in table.ownLog.map { table.unstamped($0).count } ?? 0 }
@@ -227,7 +229,7 @@ package final class Fleet {
         return try replica.items.pending(after: replica.state.through).count + unknown
     }
 
-    /// From milliseconds since 1970 to seconds since 2001.
+    /// Converts milliseconds since 1970 to seconds since 2001.
     static func time(_ milliseconds: UInt64) -> Double { Double(milliseconds) / 1000 - 978_307_200 }
 
     func devices(_ replica: Replica<VaultItems>) -> [FleetDevice] {
@@ -244,8 +246,8 @@ package final class Fleet {
             lastHeard: last.map { Fleet.time($0 >> 16) }, isSilent: isSilent)
     }
 
-    /// What two people read to each other to find out whether their devices have the same: the heads of the open logs
-    /// and the items.
+    /// Returns the text that two people compare to find out whether their devices agree: a hash of the roster, the
+    /// heads of the open logs and the items.
     package func fingerprint() throws(SyncError) -> String {
         let replica = try replica(membership())
         var hash = KeyedHash()

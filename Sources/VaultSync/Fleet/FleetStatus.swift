@@ -3,7 +3,7 @@ package import Vault
 package import VaultFormat
 package import VaultStorage
 
-/// What a vault knows of its fleet without a look at a remote. Times are in seconds since 2001-01-01T00:00:00Z.
+/// A vault's knowledge of its fleet without a look at a remote. Times are in seconds since 2001-01-01T00:00:00Z.
 package struct FleetStatus: Sendable {
     package struct Remote: Sendable {
         package let url: RemoteURL
@@ -16,17 +16,17 @@ package struct FleetStatus: Sendable {
     package let deviceName: String
     package let remotes: [Remote]
     package let onlySynchronizable: Bool
-    /// Items that were changed here and are not told.
+    /// The number of items that were changed here and are not published.
     package let pending: Int
-    /// Fields with values of two devices, and items whose primary key another one has.
+    /// The number of fields with values of two devices, and of items whose primary key another item has.
     package let conflicts: Int
-    /// Whether a remote has shown that this device was removed.
+    /// Whether a remote has shown the removal of this device.
     package let isRemoved: Bool
-    /// The names of devices that are removed as soon as a remote takes that.
+    /// The names of devices that are removed as soon as a remote takes the change.
     package let removals: [String]
     package let lastEqual: Double?
     package let devices: [FleetDevice]
-    /// What was found and is not over.
+    /// The findings that persist.
     package let alarms: [Alarm]
 
     package init(
@@ -40,19 +40,19 @@ package struct FleetStatus: Sendable {
     }
 }
 
-/// The status of a fleet, with what people call its devices.
+/// The status of a fleet, with the names of its devices.
 package struct FleetLook: Sendable {
     package var status: FleetStatus?
-    /// Why there is no status.
+    /// The reason why there is no status.
     package var failure: SyncError?
-    /// Of the devices whose logs are known.
+    /// The names of the devices whose logs are known.
     package var deviceNames: [LogID: String]
 
     package init(status: FleetStatus?, failure: SyncError?, deviceNames: [LogID: String]) {
         (self.status, self.failure, self.deviceNames) = (status, failure, deviceNames)
     }
 
-    /// - Parameter environment: of the vault.
+    /// - Parameter environment: the environment of the vault.
     package init(of vault: Vault, environment: VaultEnvironment = .system) {
         self.init(status: nil, failure: nil, deviceNames: [:])
         do throws(SyncError) {
@@ -70,7 +70,7 @@ package struct FleetDevice: Sendable {
     package let role: DeviceRole
     package let isThis: Bool
     package let lastHeard: Double?
-    /// Whether nothing was heard of it that counts: what was deleted waits for it.
+    /// Whether the device has been silent too long: the erasure of deleted items waits for it.
     package let isSilent: Bool
 
     package init(
@@ -81,13 +81,13 @@ package struct FleetDevice: Sendable {
     }
 }
 
-/// What a sync with one remote came to.
+/// The outcome of a sync with one remote.
 package struct SyncOutcome: Equatable, Sendable {
     package let url: RemoteURL
     package let report: SyncReport
-    /// What stopped a log, or everything.
+    /// The findings that stopped a log, or everything.
     package let alarms: [Alarm]
-    /// What was noticed and healed.
+    /// The findings that were healed.
     package let notes: [Alarm]
     package let error: SyncError?
 
@@ -101,18 +101,19 @@ package struct SyncOutcome: Equatable, Sendable {
     }
 }
 
-/// What the removal of a device came to.
+/// The outcome of the removal of a device.
 package struct DeviceRemoval: Sendable {
     package let device: FleetDevice
-    /// The items that it could read.
+    /// The items that the device could read.
     package let readable: [ItemID]
     /// The state of each remote after the removal.
     package let outcomes: [SyncOutcome]
-    /// Why no remote has taken it; each later sync tries again. Nil: the device is removed.
+    /// The reason why no remote has taken the removal, which each later sync tries again. `nil` if the device is
+    /// removed.
     package let failure: SyncError?
 }
 
-/// The items that a device can read, or could when it was removed.
+/// The items that a device can read, or could read at its removal.
 package struct DeviceSecrets: Sendable {
     package let device: FleetDevice
     package let isRemoved: Bool

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 package import VaultCrypto
 
-/// A request to join that waits for its answer.
+/// A pending request to join.
 package struct JoinWish: Sendable {
-    /// What a person types at a device that belongs to the fleet.
+    /// The code that a person types at a device of the fleet.
     package let code: RecoveryCode
     let mailbox: Mailbox
     let identity: Identity
@@ -12,7 +12,7 @@ package struct JoinWish: Sendable {
     let onlySynchronizable: Bool
 }
 
-/// A request to join, and the vault that is to.
+/// A pending request to join, with the fleet object of the vault that asks.
 package final class JoinAttempt {
     package let wish: JoinWish
     private let fleet: Fleet
@@ -21,6 +21,6 @@ package final class JoinAttempt {
 
     package var code: RecoveryCode { wish.code }
 
-    /// - Returns: as ``Fleet/join(_:)``.
+    /// - Returns: like ``Fleet/join(_:)``.
     package func poll() throws(SyncError) -> Bool { try fleet.join(wish) }
 }

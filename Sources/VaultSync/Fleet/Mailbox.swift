@@ -2,13 +2,13 @@
 internal import VaultCrypto
 internal import VaultFormat
 
-/// Two messages under a code that two people know: a request, and its answer.
+/// Two messages under a code that two people share: a request and its answer.
 struct Mailbox: Sendable {
     private let store: any RecordStore
     private let code: JoinCode
     private let sealer: RecordSealer
 
-    /// - Parameter store: of the realm of zeros, since the one who asks knows no other.
+    /// - Parameter store: the store of the realm of zeros, the only realm that the requesting device knows.
     init(_ store: any RecordStore, _ code: JoinCode, _ random: any RandomSource) {
         (self.store, self.code) = (store, code)
         sealer = RecordSealer(realmID: .zero, random: random)
@@ -20,13 +20,13 @@ struct Mailbox: Sendable {
         let appended = try stored { () throws(RecordStoreError) in
             try store.append([StoredRecord(address, record)])
         }
-        // The same: an acknowledgement was lost. No other device makes these bytes.
+        // The outcome is `same` if an acknowledgement was lost: no other device makes these bytes.
         guard appended.first != .differs else {
             throw .alarm(address.alarm(.forked, "a code that was used before"))
         }
     }
 
-    /// Nil: it is not there yet.
+    /// Returns `nil` if the message is not there yet.
     func message(_ number: UInt64) throws(SyncError) -> MailboxMessage? {
         let address = RecordAddress(code.stream, number)
         let bytes = try stored { () throws(RecordStoreError) in try store.record(at: address) }
@@ -37,7 +37,7 @@ struct Mailbox: Sendable {
         return MailboxMessage(sealer, record, Secret(content))
     }
 
-    /// They are of no use to anyone any more, and stay where nothing may be removed.
+    /// Removes the messages, which are of no further use. They stay where this device may not remove.
     func clear() throws(SyncError) {
         do throws(RecordStoreError) { try store.remove(code.stream, below: .max) } catch {
             guard error.isRefusal else { throw .store(error) }
@@ -45,7 +45,7 @@ struct Mailbox: Sendable {
     }
 }
 
-/// A message that opened.
+/// An opened message.
 struct MailboxMessage {
     private let sealer: RecordSealer
     private let record: SealedRecord

@@ -2,7 +2,7 @@
 package import SystemPackage
 package import VaultCrypto
 
-/// A remote, and what this device shows it.
+/// A remote, with this device's credentials for it.
 package struct RemoteAccess: Sendable {
     package let url: RemoteURL
     package let credentials: RemoteCredentials
@@ -12,15 +12,15 @@ package struct RemoteAccess: Sendable {
     }
 }
 
-/// How a device proves itself to a server, and the server itself to the device. All of it stays on this device.
+/// The credentials by which a device and a server authenticate each other. All of them stay on this device.
 package struct RemoteCredentials: Sendable {
-    /// Of the URL's user.
+    /// The password of the URL's user.
     package var password: Secret?
-    /// A file of PEM certificates that the server's is checked by, in the place of the system's.
+    /// A PEM file of the authorities that verify the server's certificate, instead of the system's.
     package var authorities: FilePath?
-    /// The device's own certificate, a file of PEM.
+    /// The device's own certificate, a PEM file.
     package var certificate: FilePath?
-    /// The private key of ``certificate``, a file of PEM.
+    /// The private key of ``certificate``, a PEM file.
     package var key: FilePath?
 
     package init(
@@ -38,14 +38,14 @@ extension RemoteCredentials {
 
     var isEmpty: Bool { password == nil && attributes.isEmpty }
 
-    /// These, and those of the others that are missing here.
+    /// Returns these credentials, with missing ones taken from the others.
     func or(_ others: RemoteCredentials) -> RemoteCredentials {
         RemoteCredentials(
             password: password ?? others.password, authorities: authorities ?? others.authorities,
             certificate: certificate ?? others.certificate, key: key ?? others.key)
     }
 
-    /// What the record of a remote says of them.
+    /// The credentials except the password, as attributes of the remote's record.
     var attributes: [String: String] {
         var says: [String: String] = [:]
         for (name, file) in Self.files { says[name] = self[keyPath: file]?.string }

@@ -6,18 +6,18 @@ internal import SystemPackage
 internal import VaultCrypto
 internal import VaultFormat
 
-/// What a look at a remote has found.
+/// The result of a check of a remote.
 package struct RemoteCheck: Equatable, Sendable {
     package let url: RemoteURL
-    /// Whether what goes there goes by TLS, with the server's certificate checked.
+    /// Whether the connection uses TLS and verifies the server's certificate.
     package let isByTLS: Bool
-    /// Why it cannot be used at this moment.
+    /// The reason why the remote is unusable at the moment.
     package var failure: SyncError?
-    /// Whether this device may add records. Nil: nobody says.
+    /// Whether this device may add records; `nil` if the store cannot tell.
     package var mayAppend: Bool?
-    /// Whether this device may remove records. Nil: it was not found out.
+    /// Whether this device may remove records; `nil` if unknown.
     package var mayRemove: Bool?
-    /// How many records are there that their logs have left behind.
+    /// The number of records there that precede the beginning of their logs.
     package var waitingTrims: UInt64 = 0
 
     package init(url: RemoteURL, isByTLS: Bool, failure: SyncError? = nil) {
@@ -25,17 +25,17 @@ package struct RemoteCheck: Equatable, Sendable {
     }
 }
 
-/// Looks at remotes, all at once, each on a thread of its own. Nothing is changed there. One that hangs is not waited
-/// for; its thread goes on until it hears something, or gives up.
+/// Checks remotes in parallel, each on a thread of its own, without any change there. The wait for a remote that hangs
+/// is limited; its thread runs on until the engine returns.
 package final class RemoteChecks: Sendable {
-    /// How long a person waits.
+    /// The longest wait of a person.
     package static let patience = Duration.seconds(5)
 
     private let remotes: [RemoteAccess]
     private let found = Mutex<[RemoteURL: RemoteCheck]>([:])
     private let group = DispatchGroup()
 
-    /// - Parameter bases: where logs begin that do not begin at their first record.
+    /// - Parameter bases: the first sequence numbers of the logs that were trimmed.
     init(_ remotes: [RemoteAccess], _ realm: RealmID, bases: [RecordStream: UInt64], _ engines: RemoteEngines) {
         self.remotes = remotes
         for remote in remotes {
@@ -46,10 +46,10 @@ package final class RemoteChecks: Sendable {
         }
     }
 
-    /// Whether every remote has answered, or was given up.
+    /// Whether the check of every remote has ended.
     package var isDone: Bool { group.wait(timeout: .now()) == .success }
 
-    /// - Returns: what was found until the patience was over, in the order of the remotes.
+    /// - Returns: the results that were there before the timeout, in the order of the remotes.
     package func wait(_ patience: Duration = patience) -> [RemoteCheck] {
         _ = group.wait(timeout: .now() + .milliseconds(Int(patience / .milliseconds(1))))
         let found = found.withLock { $0 }
@@ -85,7 +85,7 @@ package final class RemoteChecks: Sendable {
         unsafe access(folder.string, W_OK) != 0 && (errno == EROFS || errno == EACCES)
     }
 
-    /// Removes what nobody has stored: a stream with a name that was drawn just now.
+    /// Tries a removal that cannot hit a record: from a stream with a fresh random name.
     private static func mayRemove(at store: any RecordStore) throws(RecordStoreError) -> Bool {
         do throws(RecordStoreError) {
             try store.remove(RecordStream(.blob, Bytes16(SystemRandom().bytes(16))), below: 2)
@@ -102,7 +102,7 @@ extension RecordStoreError {
 }
 
 extension RemoteAccess {
-    /// Whether the engine speaks TLS, and goes on with no server that is not who it should be.
+    /// Whether the engine uses TLS and refuses a server that it cannot authenticate.
     var isByTLS: Bool {
         guard url.scheme == .postgres || url.scheme == .etcd else { return false }
         let asksForTLS = credentials.authorities != nil || credentials.certificate != nil
@@ -111,7 +111,7 @@ extension RemoteAccess {
 }
 
 extension Fleet {
-    /// Begins to look at every remote of the fleet.
+    /// Starts a check of every remote of the fleet.
     package func checkRemotes() throws(SyncError) -> RemoteChecks {
         let membership = try membership()
         var bases: [RecordStream: UInt64] = [:]

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 package import SystemPackage
 
-/// Where a remote is:
+/// The URL of a remote:
 ///
 /// - `file:///dir`, a folder that devices share;
 /// - `ssh://[user@]host[:port]/dir`, a folder of a server;
-/// - `postgres://user@host[:port]/database`, of a socket `postgres://user@%2Frun%2Fpostgresql/database`;
+/// - `postgres://user@host[:port]/database`, or with a socket `postgres://user@%2Frun%2Fpostgresql/database`;
 /// - `etcd://[user@]host[:port]`.
 ///
-/// The last two take several hosts of one service, with commas between them. No URL holds a password.
+/// The last two accept several hosts of one service, separated by commas. No URL contains a password.
 package struct RemoteURL: Hashable, Sendable {
     package enum Scheme: String, CaseIterable, Sendable {
         case file, ssh, postgres, etcd
 
-        /// What a URL without a port means. Nil: nothing, or something else says so.
+        /// The default port; `nil` if there is none or another configuration determines it.
         package var usualPort: UInt16? {
             switch self {
             case .file, .ssh: nil
@@ -25,20 +25,20 @@ package struct RemoteURL: Hashable, Sendable {
 
     /// A machine, or for PostgreSQL the directory of a socket.
     package struct Host: Hashable, Sendable {
-        /// Lower case; an IPv6 address without its brackets, with the zone that it may have as `%zone`; of a socket
-        /// the directory from the root.
+        /// The name in lower case; an IPv6 address without brackets, with its zone, if any, as `%zone`; the absolute
+        /// path of a socket's directory.
         package let name: String
         package let port: UInt16?
 
         package init(_ name: String, port: UInt16? = nil) { (self.name, self.port) = (name, port) }
 
-        /// Whether it is the directory of a socket.
+        /// Whether the host is the directory of a socket.
         package var isSocket: Bool { name.hasPrefix("/") }
 
-        /// Whether no other machine hears what goes there.
+        /// Whether the traffic to the host stays on this machine.
         package var isLoopback: Bool {
             if name == "localhost" || name == "::1" { return true }
-            // 127.1 is an address too, and only to some C libraries; 127.0.0.1.example.org is none.
+            // Only some C libraries accept 127.1 as an address; 127.0.0.1.example.org is a name.
             let parts = name.split(separator: ".", omittingEmptySubsequences: false)
             return parts.count == 4 && parts[0] == "127" && parts.allSatisfy { UInt8($0) != nil }
         }
@@ -46,19 +46,19 @@ package struct RemoteURL: Hashable, Sendable {
 
     package let scheme: Scheme
     package let user: String?
-    /// Of a folder none, of a server by ssh one.
+    /// The hosts: none for a folder, one for ssh.
     package let hosts: [Host]
-    /// Of a folder the path from the root, of PostgreSQL the database, of etcd empty.
+    /// The absolute path of a folder; the database of PostgreSQL; empty for etcd.
     package let path: String
 
     package init(folder: FilePath) {
         (scheme, user, hosts, path) = (.file, nil, [], folder.lexicallyNormalized().string)
     }
 
-    /// Of a `file` or `ssh` URL, from the root.
+    /// The absolute path of a `file` or `ssh` URL.
     package var folder: FilePath { FilePath(path) }
 
-    /// - Throws: `.url`
+    /// - Throws: `.url`, with the expected form.
     package init(_ text: String) throws(SyncError) {
         guard let colon = text.firstRange(of: "://"), let scheme = Self.scheme(text[..<colon.lowerBound]) else {
             throw Self.invalid(
@@ -86,7 +86,7 @@ package struct RemoteURL: Hashable, Sendable {
     private static func path(
         _ path: String, _ scheme: Scheme, _ encoded: Substring
     ) throws(SyncError) -> String {
-        // A query of libpq's can hold a password.
+        // A query of libpq can contain a password.
         if scheme != .file, encoded.contains("?") || encoded.contains("#") {
             throw invalid("a remote has no query: what it needs goes into options of 'vault remote add'")
         }
@@ -95,7 +95,7 @@ package struct RemoteURL: Hashable, Sendable {
             guard path.hasPrefix("/") else {
                 throw invalid("the path of a folder begins at the root: \(scheme.rawValue)://…/absolute/path")
             }
-            // A shell of the server reads it.
+            // A shell of the server parses the path.
             guard scheme == .file || isPlainText(path) else {
                 throw invalid("the path of a folder of a server has no control characters")
             }
@@ -143,7 +143,7 @@ package struct RemoteURL: Hashable, Sendable {
         guard let user = decoded(encoded), !user.contains(":") else {
             throw invalid("a URL is stored, told and shown, and so holds no password: use --password-file")
         }
-        // ssh takes what begins with "-" for an option.
+        // ssh parses a name that begins with "-" as an option.
         let isName = scheme == .ssh ? isHostName(user) : isPlainText(user)
         guard isName, user.utf8.count <= 255 else { throw invalid("the user of a remote has no such name") }
         return user
@@ -156,7 +156,7 @@ package struct RemoteURL: Hashable, Sendable {
             guard address.contains(":"), address.utf8.allSatisfy({ isLetterOrDigit($0) || ":.%".utf8.contains($0) }),
                 rest.isEmpty || rest.hasPrefix(":")
             else { throw invalid("a host has no such address") }
-            // The percent sign of a zone is encoded itself (RFC 6874); names of interfaces keep their case.
+            // The percent sign of a zone is itself encoded (RFC 6874). The names of interfaces keep their case.
             let parts = address.replacing("%25", with: "%").split(separator: "%", omittingEmptySubsequences: false)
             guard parts.count == 1 || parts.count == 2 && !parts[0].isEmpty && !parts[1].isEmpty else {
                 throw invalid("a host has no such address")
@@ -174,7 +174,8 @@ package struct RemoteURL: Hashable, Sendable {
         return Host(name.lowercased(), port: port)
     }
 
-    /// Nil: the usual one. That of ssh is the user's configuration's affair, and so stays.
+    /// Returns `nil` for the default port. An explicit port of ssh stays, since the user's configuration sets the
+    /// default.
     private static func port(_ digits: Substring?, _ scheme: Scheme) throws(SyncError) -> UInt16? {
         guard let digits else { return nil }
         guard digits.utf8.allSatisfy({ UInt8(ascii: "0")...UInt8(ascii: "9") ~= $0 }), let port = UInt16(digits),
@@ -183,8 +184,8 @@ package struct RemoteURL: Hashable, Sendable {
         return port == scheme.usualPort ? nil : port
     }
 
-    /// Letters, digits, `.`, `_` and `-`, which does not come first: no program takes it for an option or for words of
-    /// a shell.
+    /// Whether a text consists of letters, digits, `.`, `_` and `-`, and does not begin with `-`, so that no program
+    /// parses it as an option or as several shell words.
     private static func isHostName(_ text: String) -> Bool {
         !text.isEmpty && text.utf8.count <= 255 && !text.hasPrefix("-")
             && text.utf8.allSatisfy { isLetterOrDigit($0) || "._-".utf8.contains($0) }
@@ -203,7 +204,7 @@ package struct RemoteURL: Hashable, Sendable {
 
     // MARK: Text
 
-    /// With what a URL cannot have in percent signs (RFC 3986).
+    /// The URL with percent encoding (RFC 3986).
     package var text: String {
         let before = scheme.rawValue + "://" + (user.map { Self.encoded($0, and: "") + "@" } ?? "")
         let names = hosts.map { host in
@@ -237,7 +238,7 @@ package struct RemoteURL: Hashable, Sendable {
                 continue
             }
             let digits = rest.prefix(2)
-            // A radix of 16 takes a sign too.
+            // The integer parser with a radix of 16 would accept a sign, too.
             guard digits.count == 2, digits.allSatisfy(isLetterOrDigit),
                 let value = UInt8(String(decoding: digits, as: UTF8.self), radix: 16)
             else { return nil }

@@ -3,17 +3,16 @@ package import Vault
 package import VaultFormat
 package import VaultStorage
 
-/// All that a person is told of a sync.
+/// The result of a sync for a person.
 package struct SyncResult: Equatable, Sendable {
     package var outcomes: [SyncOutcome]
-    /// Why there was no sync, or no fingerprint.
+    /// The reason why there was no sync or no fingerprint.
     package var failure: SyncError?
-    /// Of the logs of which something was found.
+    /// The names of the devices whose logs have findings.
     package var deviceNames: [LogID: String]
-    /// Nil: it was not asked for, or something is not mended or waits.
+    /// `nil` if not requested, or if a fault or a waiting record remains.
     package var fingerprint: String?
-    /// How many conflicts the vault has afterwards. Nil: there was no sync, the vault is locked, or they could not be
-    /// counted.
+    /// The number of conflicts after the sync; `nil` if there was no sync, the vault is locked, or the count failed.
     package var conflicts: UInt64?
 
     package init(
@@ -24,12 +23,12 @@ package struct SyncResult: Equatable, Sendable {
         (self.deviceNames, self.fingerprint, self.conflicts) = (deviceNames, fingerprint, conflicts)
     }
 
-    /// Whether every remote has what this device has, and the other way round.
+    /// Whether this device and every remote have the same records.
     package var isWhole: Bool {
         failure == nil && outcomes.allSatisfy { $0.error == nil && $0.alarms.isEmpty && !$0.report.isLocked }
     }
 
-    /// Whether something lies in the mirror that is to be joined once the vault is unlocked.
+    /// Whether the mirror has records that are joined once the vault is unlocked.
     package var awaitsUnlock: Bool { outcomes.contains { $0.report.waiting > 0 } }
 }
 
@@ -37,12 +36,12 @@ extension SyncResult {
     /// Syncs a vault with every remote of its fleet.
     ///
     /// - Parameters:
-    ///   - urls: of the remotes that are meant; nil: of all.
-    ///   - environment: of the vault.
-    ///   - engines: of the remotes.
-    ///   - isUnasked: whether it comes by itself, again and again.
-    ///   - patience: how long another sync of the vault is waited for.
-    ///   - goesOn: asked between two records; one that is not wanted any more ends there.
+    ///   - urls: the remotes to sync with; `nil` selects all.
+    ///   - environment: the environment of the vault.
+    ///   - engines: the engines of the remotes.
+    ///   - isUnasked: whether the sync is automatic and periodic.
+    ///   - patience: the longest wait for another sync of the vault.
+    ///   - goesOn: called between two records; `false` ends the sync there.
     package init(
         syncing vault: Vault, with urls: Set<RemoteURL>? = nil, environment: VaultEnvironment = .system,
         engines: RemoteEngines? = nil, withFingerprint: Bool, isUnasked: Bool = false,
@@ -54,7 +53,7 @@ extension SyncResult {
             fleet.isUnasked = isUnasked
             do throws(SyncError) {
                 outcomes = try fleet.sync(with: urls, goesOn: goesOn)
-                // One that cannot be counted does not undo the sync: the command says that it is not known.
+                // A failed count does not undo the sync: the command reports the count as unknown.
                 if !vault.isLocked { conflicts = (try? vault.conflictCount()).map { UInt64($0) } }
                 if withFingerprint, isWhole { fingerprint = try fleet.fingerprint() }
             } catch { failure = error }

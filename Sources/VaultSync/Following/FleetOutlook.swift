@@ -2,21 +2,21 @@
 internal import Vault
 package import VaultFormat
 
-/// What a program that syncs by itself has to know of a vault, without a look at a remote.
+/// The facts that an automatic sync needs about a vault, without a look at a remote.
 package struct FleetOutlook: Equatable, Sendable {
     package let remotes: [RemoteURL]
-    /// How many devices write logs.
+    /// The number of devices that write logs.
     package let devices: Int
-    /// That this device writes: hints of it are no news.
+    /// The log of this device, whose hints are no news.
     package let ownLog: LogID?
-    /// Whether there is anything to tell that can be told now.
+    /// Whether there is anything to publish that can be published now.
     package let hasNews: Bool
 
     package init(remotes: [RemoteURL], devices: Int, ownLog: LogID?, hasNews: Bool) {
         (self.remotes, self.devices, self.ownLog, self.hasNews) = (remotes, devices, ownLog, hasNews)
     }
 
-    /// Of a vault that belongs to no fleet.
+    /// The outlook of a vault without a fleet.
     package static let none = FleetOutlook(remotes: [], devices: 0, ownLog: nil, hasNews: false)
 }
 
@@ -46,9 +46,9 @@ extension Fleet {
         return try !items.pending(after: membership.state.through).isEmpty
     }
 
-    /// Hears of new records of a remote.
+    /// Subscribes to the hints of a remote.
     ///
-    /// - Returns: nil when the remote tells nothing unasked.
+    /// - Returns: `nil` if the remote sends no hints.
     /// - Throws: `.noSuchRemote`
     package func watch(
         _ url: RemoteURL, _ hint: @escaping @Sendable (RecordHint) -> Void

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// How a program that syncs by itself stands with a remote.
+/// The state of automatic syncs with a remote.
 package struct RemoteFollowing: Equatable, Sendable {
-    /// What a sync found wrong with the remote, and mended.
+    /// The faults of a remote that a sync has found and mended.
     package struct Mended: Equatable, Sendable {
         /// The first of the findings.
         package let alarm: Alarm
@@ -16,16 +16,16 @@ package struct RemoteFollowing: Equatable, Sendable {
     }
 
     package let url: RemoteURL
-    /// Whether the remote tells of new records unasked.
+    /// Whether the remote sends hints.
     package let isWatched: Bool
-    /// How long ago a sync last went through; nil: none has, since the program began.
+    /// The time since the last successful sync; `nil` if there was none since the program began.
     package let heard: Duration?
-    /// Until the next look at it or try; nil: one is under way.
+    /// The time until the next sync; `nil` while one is under way.
     package let next: Duration?
-    /// Why it could not be synced with; nil: it could.
+    /// The error of the last sync; `nil` if it succeeded.
     package let failure: SyncError?
 
-    /// By the last sync that mended anything; nil: none has, since the program began.
+    /// The faults that the last mending sync has found; `nil` if there was none since the program began.
     package let mended: Mended?
 
     package init(

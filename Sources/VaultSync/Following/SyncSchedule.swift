@@ -1,41 +1,41 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// When a device that syncs by itself looks at its vault, and when it syncs with which remote: a value that is told
-/// what happened, and says what comes next. Times are of one clock that never goes back.
+/// The schedule of a device's automatic syncs and looks at its vault. The value receives events and returns the next
+/// step. All times are of one clock that never goes back.
 package struct SyncSchedule: Sendable {
-    /// What is to be done.
+    /// The next action.
     package enum Step: Equatable, Sendable {
-        /// A look at the vault: which remotes it has, and whether there is anything to tell.
+        /// A look at the vault, for its remotes and its unpublished items.
         case look
         case sync(Set<RemoteURL>)
-        /// Nothing, for so long; nil: until something happens.
+        /// A wait of this length; `nil` waits for the next event.
         case wait(Duration?)
     }
 
-    /// What a sync with a remote came to.
+    /// The end of a sync with a remote.
     package enum Ending: Equatable, Sendable {
-        /// It went through, whatever was found.
+        /// The sync was complete, whatever it found.
         case synced
         /// Another process syncs the vault.
         case busy
-        /// It was not wanted any more.
+        /// The sync was cancelled.
         case cut
         case failed
     }
 
-    /// What is worth telling a person.
+    /// A change that a person should learn of.
     package enum Turn: Equatable, Sendable {
-        /// A remote that could be reached, or was never tried, cannot be.
+        /// A remote that was reachable, or was never tried, is not reachable.
         case lost
         case back
     }
 
     private struct Remote {
-        /// Nil: a sync is under way, and nothing has asked for another one since it began.
+        /// `nil` while a sync is under way and no event has asked for another since it began.
         var due: Duration?
         var failures = 0
         var lastEnd: Duration?
-        /// When it was heard of last.
+        /// The end of the last successful sync.
         var heard: Duration?
 
         mutating func advance(to time: Duration) { due = min(due ?? time, time) }
@@ -43,7 +43,7 @@ package struct SyncSchedule: Sendable {
 
     private let pace: SyncPace
     private var remotes: [RemoteURL: Remote] = [:]
-    /// From a sync to the next one that a hint alone asks for.
+    /// The least time from a sync to one that only a hint causes.
     private var rest: Duration
     private var lookDue: Duration?
     /// The first commit since the last look.
@@ -55,21 +55,21 @@ package struct SyncSchedule: Sendable {
         rest = pace.rest(devices: 1)
     }
 
-    // MARK: What happens
+    // MARK: Events
 
-    /// The vault's file was changed, by any process.
+    /// Notes a change of the vault's file by any process.
     package mutating func noteCommit(at now: Duration) {
         let first = firstCommit ?? now
         firstCommit = first
         lookDue = min(now + pace.afterCommit, first + pace.longestAfterCommit)
     }
 
-    /// The vault was looked at.
+    /// Notes the result of a look at the vault.
     ///
     /// - Parameters:
-    ///   - urls: of its remotes; those that are new are synced with at once.
-    ///   - devices: of its fleet; the more there are, the longer hints wait.
-    ///   - hasNews: whether there is anything to tell. A remote that cannot be reached hears of it with its next try.
+    ///   - urls: the vault's remotes; new ones are synced with at once.
+    ///   - devices: the number of devices of the fleet; hints wait longer the more there are.
+    ///   - hasNews: whether anything is unpublished. An unreachable remote receives it with its next try.
     package mutating func noteLook(_ urls: [RemoteURL], devices: Int, hasNews: Bool, at now: Duration) {
         rest = pace.rest(devices: devices)
         let known = remotes
@@ -81,7 +81,7 @@ package struct SyncSchedule: Sendable {
         }
     }
 
-    /// A remote says that there may be something new.
+    /// Notes a remote's hint that something may be new.
     package mutating func noteHint(of url: RemoteURL, at now: Duration) {
         guard var remote = remotes[url] else { return }
         let soonest = remote.lastEnd.map { $0 + rest } ?? now
@@ -89,16 +89,16 @@ package struct SyncSchedule: Sendable {
         remotes[url] = remote
     }
 
-    /// The vault was locked or unlocked: what was in the way of a sync may be gone, and a person is there.
+    /// Notes that the vault was locked or unlocked: an obstacle to a sync may be gone, and a person is present.
     package mutating func noteLockState(at now: Duration) {
         lookDue = now
         firstCommit = nil
         for url in remotes.keys { remotes[url]?.due = now }
     }
 
-    /// A sync has ended, also one that a person has asked for.
+    /// Notes the end of a sync, including one that a person has requested.
     ///
-    /// - Parameter chance: 0..<1, drawn anew.
+    /// - Parameter chance: a fresh random number, 0..<1.
     package mutating func noteEnd(
         of url: RemoteURL, _ ending: Ending, at now: Duration, chance: Double
     ) -> Turn? {
@@ -108,7 +108,7 @@ package struct SyncSchedule: Sendable {
         switch ending {
         case .synced:
             (remote.failures, remote.heard, remote.lastEnd) = (0, now, now)
-            // What was asked for while it was under way may have come too late for it.
+            // The sync may have missed changes that were announced while it was under way.
             if let due = remote.due { remote.due = max(due, now + rest) }
             remote.advance(to: now + pace.interval(url))
             return failures > 0 ? .back : nil
@@ -123,9 +123,9 @@ package struct SyncSchedule: Sendable {
         return nil
     }
 
-    // MARK: What is to be done
+    // MARK: The next step
 
-    /// A look or a sync counts as begun.
+    /// Returns the next step. A returned look or sync counts as begun.
     package mutating func step(at now: Duration) -> Step {
         if let lookDue, lookDue <= now {
             (self.lookDue, firstCommit) = (nil, nil)
@@ -139,7 +139,8 @@ package struct SyncSchedule: Sendable {
         return .wait(([lookDue] + remotes.values.map(\.due)).compactMap { $0 }.min().map { $0 - now })
     }
 
-    /// When a remote was heard of last, and when the next try is due; nil: it is under way.
+    /// Returns the time of the last successful sync with a remote, and the time of the next, which is `nil` while one
+    /// is under way.
     package func times(of url: RemoteURL) -> (heard: Duration?, next: Duration?)? {
         remotes[url].map { ($0.heard, $0.due) }
     }

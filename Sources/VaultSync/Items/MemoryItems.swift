@@ -2,7 +2,7 @@
 package import VaultCrypto
 package import VaultFormat
 
-/// Items in memory alone: those of a fleet, while a device finds out what it has missed.
+/// Items in memory: those of a fleet, while a device finds out what it has missed.
 package final class MemoryItems: ReplicaItems {
     package struct Entry {
         package var state: ItemState<Secret>
@@ -85,7 +85,7 @@ package final class MemoryItems: ReplicaItems {
         for id in ids { if let state = items[id]?.state { try body(state) } }
     }
 
-    /// The live items, and of those with one primary key the one that is seen.
+    /// The live items, and the visible ones: among live items of one primary key, only one is visible.
     package var view: (alive: Set<ItemID>, visible: Set<ItemID>) {
         var holders: [[UInt8]: (Dot, ItemID)] = [:]
         var alive: Set<ItemID> = []

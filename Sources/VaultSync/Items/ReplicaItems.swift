@@ -2,18 +2,18 @@
 package import VaultCrypto
 package import VaultFormat
 
-/// Changes of items, and what the member knows after them: durable together, or not at all.
+/// Changes of items, and the member's state after them. All of them become durable together, or none does.
 package struct ReplicaChange {
-    /// States that entries told, each with the entry's stamp.
+    /// The states from entries, each with the entry's stamp.
     package var told: [(state: ItemState<Secret>, stamp: UInt64)] = []
-    /// Deleted items whose values go, each with its greatest own stamp when that was decided, and the greatest stamp of
-    /// a head. An item that was written to since stays as it is.
+    /// Deleted items whose values are erased, each with its greatest own stamp at the decision, and the greatest stamp
+    /// of a head. An item that was written to since stays unchanged.
     package var erased: [(id: ItemID, own: UInt64, stamp: UInt64)] = []
-    /// Deleted items that are forgotten, likewise.
+    /// Deleted items that are forgotten, each with its greatest own stamp at the decision.
     package var purged: [(id: ItemID, own: UInt64)] = []
-    /// Items that an entry of this device's own told.
+    /// The items in an entry of this device.
     package var published: [(id: ItemID, stamp: UInt64)] = []
-    /// What must hold for the change to be made.
+    /// The condition of the change.
     package var watermark: Watermark?
 
     package init() {}
@@ -23,32 +23,32 @@ package struct ReplicaChange {
     }
 }
 
-/// How far own writes are told once a change is made.
+/// The position up to which own writes are published once a change is made.
 ///
-/// Verbs go on in other processes while a sync runs. A write that they commit after the look at what is pending has a
-/// higher stamp than the newest of that look, though a lower one than the entries that follow: only the newest stamp
-/// of the look says how far everything is told.
+/// Other processes go on writing while a sync runs. A write that they commit after the look at pending items has a
+/// higher stamp than the newest of that look, but a lower one than the entries that follow. Therefore only the newest
+/// stamp of the look tells up to where everything is published.
 package struct Watermark {
-    /// Above this nothing was told before.
+    /// Nothing above this stamp was published before.
     let after: UInt64
     /// The newest own stamp of the look.
     let through: UInt64
-    /// The items that the entries tell.
+    /// The items in the entries.
     let items: Set<ItemID>
     /// The items' version at the look.
     let version: UInt64
     /// Whether the entries state a sum, which holds for that version alone.
     let statesSum: Bool
 
-    /// Whether the items, as they are now, keep the change from being made: some own write up to the watermark is in no
-    /// entry, or the sum is another one.
+    /// Whether the current items prevent the change: an own write up to the watermark is in no entry, or the stated sum
+    /// has changed.
     func isOvertaken(version: UInt64, pending: () -> [PendingItem]) -> Bool {
         guard version != self.version else { return false }
         return statesSum || pending().contains { $0.own <= through && !items.contains($0.id) }
     }
 }
 
-/// An item, with the greatest stamp that a write of this device has given it.
+/// An item with the greatest stamp of a write by this device.
 package struct PendingItem {
     package let id: ItemID
     package let own: UInt64
@@ -56,11 +56,11 @@ package struct PendingItem {
     package init(id: ItemID, own: UInt64) { (self.id, self.own) = (id, own) }
 }
 
-/// Which items an entry is to tell.
+/// The selection of items for an entry.
 package struct ItemSelection {
-    /// Those that this device has changed after the stamp.
+    /// Selects items that this device has changed after the stamp.
     package var changedAfter: UInt64
-    /// Those whose context names one of these logs.
+    /// Selects items whose context names one of these logs.
     package var touching: Set<LogID> = []
     package var all = false
     package var also: Set<ItemID> = []
@@ -71,9 +71,9 @@ package struct ItemSelection {
 /// The items at one moment.
 package struct ItemLook {
     package let selected: [PendingItem]
-    /// The greatest stamp that a write of this device has.
+    /// The greatest stamp of a write by this device.
     package let newest: UInt64
-    /// Another one after every change of an item.
+    /// A number that differs after every change of an item.
     package let version: UInt64
 
     package init(selected: [PendingItem], newest: UInt64, version: UInt64) {
@@ -87,7 +87,7 @@ package struct DeletedItem {
     /// The greatest own stamp.
     package let own: UInt64
     package let told: UInt64
-    /// 0: its values are there.
+    /// 0 while the item still has its values.
     package let erased: UInt64
 
     package init(id: ItemID, own: UInt64, told: UInt64, erased: UInt64) {
@@ -95,38 +95,38 @@ package struct DeletedItem {
     }
 }
 
-/// The items of one device, as a ``Replica`` needs them. Other processes change them between any two calls.
+/// The items of one device, for a ``Replica``. Other processes may change them between any two calls.
 package protocol ReplicaItems: AnyObject {
-    /// The greatest stamp that a write of this device has, and the items' version.
+    /// Returns the greatest stamp of a write by this device, and the items' version.
     func moment() throws(SyncError) -> (newest: UInt64, version: UInt64)
 
-    /// One look at the items that are to be told.
+    /// Returns a consistent view of the selected items.
     func look(for selection: ItemSelection) throws(SyncError) -> ItemLook
 
     /// Makes a change, all of it or nothing.
     ///
-    /// - Throws: `.overtaken` when the items are not any more as the watermark has them.
+    /// - Throws: `.overtaken` if the items no longer fit the watermark.
     func commit(_ change: ReplicaChange, _ state: ReplicaState) throws(SyncError)
 
     func deleted() throws(SyncError) -> [DeletedItem]
 
-    /// Lends the states of items as they are now, those that are not there left out.
+    /// Lends the current states of items. Missing items are left out.
     func forEachState(
         of ids: [ItemID], _ body: (ItemState<Secret>) throws(SyncError) -> Void
     ) throws(SyncError)
 
-    /// Over live items: which values are live, and which items are shadowed; with the version that this is true of.
+    /// Returns a sum over the live values of live items and over shadowed items, with the version that it belongs to.
     func sum() throws(SyncError) -> (sum: UInt64, version: UInt64)
 
-    /// Goes on under a new log: every item meets its fate, and the fleet's other items come in, in one transaction.
+    /// Continues under a new log: decides the fate of every item, and adds the fleet's other items, in one transaction.
     func begin(_ newLog: inout NewLog) throws(SyncError)
 
-    /// An identifier for an item that goes on as another one.
+    /// Makes an identifier for an item that continues as another one.
     func makeItemID() -> ItemID
 }
 
 extension ReplicaItems {
-    /// Items that this device has changed after a stamp.
+    /// Returns the items that this device has changed after a stamp.
     package func pending(after stamp: UInt64) throws(SyncError) -> [PendingItem] {
         try look(for: ItemSelection(changedAfter: stamp)).selected
     }

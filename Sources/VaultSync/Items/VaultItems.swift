@@ -4,16 +4,16 @@ package import VaultCrypto
 package import VaultFormat
 internal import VaultStorage
 
-/// The items of a vault, with what the vault keeps of its fleet.
+/// The items of a vault, with the vault's records about its fleet.
 package final class VaultItems: ReplicaItems {
     let vault: Vault
     private let random: any RandomSource
     private let onlySynchronizable: Bool
     private let realm: RealmID
-    /// As the vault has it.
+    /// The state in the vault.
     private var saved: ReplicaState?
 
-    /// - Parameter saved: nil: the vault has none yet.
+    /// - Parameter saved: the state in the vault; `nil` if there is none yet.
     package init(
         _ vault: Vault, _ saved: ReplicaState?, of realm: RealmID, onlySynchronizable: Bool, random: any RandomSource
     ) {
@@ -63,7 +63,7 @@ package final class VaultItems: ReplicaItems {
     package func forEachState(
         of ids: [ItemID], _ body: (ItemState<Secret>) throws(SyncError) -> Void
     ) throws(SyncError) {
-        // Not all at once, nor the vault for each of them.
+        // Read in batches: neither all states are in memory at once, nor is the vault read for each of them.
         for start in stride(from: 0, to: ids.count, by: 256) {
             let states = try read { table throws(VaultError) in
                 let logs = try table.logs()
@@ -162,18 +162,18 @@ package final class VaultItems: ReplicaItems {
         for (id, own) in change.purged where isStillDead(id, own, changes.table) { try changes.purge(id) }
     }
 
-    /// Whether nobody has written to a deleted item since it was looked at.
+    /// Whether a deleted item has not been written to since the look at it.
     private func isStillDead(_ id: ItemID, _ own: UInt64, _ table: ReplicaTable) -> Bool {
         table.brief(of: id).map { $0.isTombstone && $0.clock.own == own } ?? false
     }
 
-    /// What no entry could tell again is not kept: it would keep this device from telling anything.
+    /// Refuses a state that no entry has room for: it would block all publishing by this device.
     private func checkSize<S>(_ state: ItemState<S>) throws(VaultError) {
         guard state.leastLength <= Blob.itemLength else { throw .storage(.attributesTooLarge) }
     }
 
     package func begin(_ newLog: inout NewLog) throws(SyncError) {
-        // A transaction that other changes join may run twice.
+        // A transaction that is joined with other changes may run twice.
         var done = newLog
         try transact(newLog.state) { (changes, own, logs) throws(SyncError) in
             var plan = newLog
@@ -198,7 +198,7 @@ package final class VaultItems: ReplicaItems {
             guard let whole = try table.state(of: id, logs) else { continue }
             let fate = plan.fate(of: whole, newID: makeItemID, isSame: table.isSame) { .given($0) }
             switch fate {
-            // What names the own writes is the number of the log that is left.
+            // The number of the abandoned log marks the own writes, so the item is stored again.
             case .stays: if ownStamp > 0 { joined.append((whole, 0, 0)) }
             case .gone: try changes.purge(id)
             case .becomes(let state, let told, let erased): joined.append((state, told, erased))
@@ -220,7 +220,7 @@ package final class VaultItems: ReplicaItems {
 
     private typealias JoinedState<S> = (state: ItemState<S>, told: UInt64, erased: UInt64)
 
-    /// Names the first write of items that the fleet does not know yet.
+    /// Stamps the first write of items that the fleet does not know yet.
     package func stampUnknown() throws(SyncError) {
         guard let own = try read({ $0.ownLog }) else { return }
         let unknown = try read { $0.unstamped(own) }
@@ -234,10 +234,10 @@ package final class VaultItems: ReplicaItems {
 
     // MARK: The vault's own records
 
-    /// One transaction, which ends with what the member knows then.
+    /// Runs one transaction, which also stores the member's state.
     ///
-    /// - Parameter body: returns it, if it is other than `state`.
-    /// - Throws: `.busy` when another sync has changed what the vault knows of its fleet.
+    /// - Parameter body: returns the state to store if it differs from `state`.
+    /// - Throws: `.busy` if another sync has changed the vault's state of the fleet.
     private func transact(
         _ state: ReplicaState,
         _ body: (inout ReplicaChanges, OwnLog, inout LogNumbers) throws(SyncError) -> ReplicaState?
@@ -255,7 +255,7 @@ package final class VaultItems: ReplicaItems {
                     try vaulted { () throws(VaultError) in try save(after, own, logs, in: &changes) }
                 } catch {
                     failure = error
-                    // Ends the transaction, and nothing of it stays.
+                    // Rolls the transaction back.
                     throw .itemChanged
                 }
             }
@@ -265,7 +265,7 @@ package final class VaultItems: ReplicaItems {
         saved = after
     }
 
-    /// The lock that keeps two syncs apart is a file, and can be deleted under one of them.
+    /// Throws if another sync runs. The lock file that excludes other syncs can be deleted while one holds it.
     private func checkIsAlone(_ table: ReplicaTable) throws(SyncError) {
         guard let saved else { return }
         let there = try vaulted { () throws(VaultError) in try table.ownRecords(.sync).first?.value }
@@ -300,7 +300,7 @@ package final class VaultItems: ReplicaItems {
 }
 
 extension ReplicaTable {
-    /// What the vault has told a fleet, and what it knows of it. Nil: it belongs to none, or to another one.
+    /// Returns the vault's state of a fleet; `nil` if the vault belongs to none or to another one.
     package func replicaState(
         of realm: RealmID
     ) throws(VaultError) -> (state: ReplicaState, onlySynchronizable: Bool)? {
@@ -311,7 +311,7 @@ extension ReplicaTable {
             guard let log = record.says["id"].flatMap({ Bytes16(text: $0) }),
                 let bytes = record.says["state"].flatMap({ bytes(hexadecimal: $0) }), let known = LogState(bytes)
             else { continue }
-            // One that only has a number says nothing.
+            // A log without state only has a number.
             if known != LogState() { state.logs[log] = known }
         }
         return (state, ownLog?.onlySynchronizable ?? false)

@@ -2,11 +2,11 @@
 internal import VaultCrypto
 internal import VaultFormat
 
-/// The proof for a removed device that an owner has removed it: a signature of "VLT1 farewell" || realmID || seq u64 ||
+/// A removed device's proof that an owner has removed it: a signature of "VLT1 farewell" || realmID || seq u64 ||
 /// deviceID, sealed to the device.
 ///
-/// A removed device cannot open the record that removes it. Without a farewell it could not tell that record from one
-/// that the operator of a remote made up.
+/// A removed device cannot open the record that removes it. Without a farewell it could not distinguish that record
+/// from a forgery by the operator of a remote.
 enum Farewell {
     static func seal(
         to device: RosterDevice, _ realm: RealmID, _ sequence: UInt64, signedBy signer: Identity
@@ -18,11 +18,11 @@ enum Farewell {
         }
     }
 
-    /// Whether a record bids a device farewell.
+    /// Whether a record contains a valid farewell to a device.
     ///
     /// - Parameters:
-    ///   - sequence: of the record's own address.
-    ///   - signers: the signing keys of those who may remove devices.
+    ///   - sequence: the sequence number of the record's address.
+    ///   - signers: the signing keys of the devices that may remove others.
     static func isSaid(
         by record: SealedRecord, at sequence: UInt64, to identity: Identity, signers: [Bytes32]
     ) -> Bool {

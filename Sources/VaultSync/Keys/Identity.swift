@@ -2,17 +2,17 @@
 package import VaultCrypto
 package import VaultFormat
 
-/// The keys by which a fleet knows a device, and those that open its records.
+/// The keys that identify a device in a fleet, and the epoch keys that open its records.
 package final class Identity: Sendable {
     package let realmID: RealmID
     package let deviceID: DeviceID
     package let signing: SigningKey
     package let box: BoxKeyPair
     private let seeds: Secret
-    /// By epoch, each 32 bytes.
+    /// The keys by epoch, 32 bytes each.
     package let epochKeys: [UInt32: Secret]
 
-    /// - Parameter seeds: 64 bytes: of the signing key, then of the box key.
+    /// - Parameter seeds: 64 bytes: the seed of the signing key, then that of the box key.
     package init(_ realmID: RealmID, seeds: Secret, epochKeys: [UInt32: Secret]) throws(SyncError) {
         guard seeds.count == 64 else { throw .notJoined }
         self.realmID = realmID
@@ -40,7 +40,7 @@ package final class Identity: Sendable {
 
     // MARK: In the vault
 
-    /// Seeds 64, then { epoch u32, key 32 }*.
+    /// The encoded identity: 64 bytes of seeds, then { epoch u32, key 32 }*.
     func value() throws(SyncError) -> Secret {
         try secured { () throws(CryptoError) in
             var bytes = try SecretBytes(zeroed: 64 + 36 * epochKeys.count)

@@ -2,14 +2,14 @@
 internal import VaultCrypto
 internal import VaultFormat
 
-/// What follows from a code that a person carries from one device to another.
+/// The values derived from a code that a person carries from one device to another.
 struct JoinCode: Sendable {
-    /// Where the two of them leave each other messages.
+    /// The mailbox of the two devices.
     let stream: RecordStream
     /// K_join
     let key: Secret
 
-    /// BLAKE2b-384("VLT1 join" || code): the stream's name, then the key.
+    /// Derives BLAKE2b-384("VLT1 join" || code): the stream's name, then the key.
     init(_ code: RecoveryCode) throws(SyncError) {
         let derived = try secured { () throws(CryptoError) in
             var hash = KeyedHash(outputLength: 48)
@@ -22,12 +22,13 @@ struct JoinCode: Sendable {
     }
 }
 
-/// What follows from a realm's recovery code: a device that is in every roster.
+/// The device derived from a realm's recovery code. Every roster lists it.
 struct RecoveryDevice {
     let identity: Identity
     private let key: Secret
 
-    /// The seeds are BLAKE2b-512("VLT1 recovery device" || code), the key BLAKE2b-256("VLT1 recovery key" || code).
+    /// Derives the seeds BLAKE2b-512("VLT1 recovery device" || code) and the key BLAKE2b-256("VLT1 recovery key" ||
+    /// code).
     init(_ code: RecoveryCode, _ realmID: RealmID) throws(SyncError) {
         let (seeds, key) = try secured { () throws(CryptoError) in
             var seeds = KeyedHash(outputLength: 64)
@@ -48,7 +49,7 @@ struct RecoveryDevice {
             id: identity.deviceID, signingKey: signing, boxKey: box, role: .recovery, name: "recovery code")
     }
 
-    /// BLAKE2b-256(key, founder's keys || realmID): proves the realm to the one who has the code.
+    /// BLAKE2b-256(key, founder's keys || realmID): proves the realm to the holder of the code.
     func proof(founder signing: Bytes32, _ box: Bytes32, _ realmID: RealmID) -> Bytes32 {
         var hash = KeyedHash(key: key.bytes)
         hash.update(signing.bytes.span)

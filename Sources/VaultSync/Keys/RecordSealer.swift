@@ -2,8 +2,8 @@
 internal import VaultCrypto
 internal import VaultFormat
 
-/// Seals the records of a realm, and opens them. The address is bound by the key: a record that lies elsewhere does not
-/// open.
+/// Seals and opens the records of a realm. The key of a record depends on its address: at any other address the record
+/// does not open.
 struct RecordSealer: Sendable {
     let realmID: RealmID
     let random: any RandomSource
@@ -34,7 +34,7 @@ struct RecordSealer: Sendable {
         }
     }
 
-    /// What a signature is over, before the body.
+    /// The signed bytes before the body.
     private func signaturePrefix(_ plainPart: [UInt8]?) -> [UInt8] {
         var prefix = Array("VLT1 sign".utf8)
         if let plainPart { prefix.append(KeyedHash.digest(plainPart.span).bytes) }
@@ -42,8 +42,8 @@ struct RecordSealer: Sendable {
     }
 
     /// - Parameters:
-    ///   - seals: of the roster alone, as are farewells.
-    ///   - signer: nil for a part of a blob, which an entry names by its hash.
+    ///   - seals: only for the roster, like farewells.
+    ///   - signer: `nil` for a part of a blob, whose hash is in an entry.
     func seal(
         _ pieces: [BodyPiece<Secret>], at address: RecordAddress, epoch: UInt32, key epochKey: Secret,
         seals: [[UInt8]] = [], farewells: [[UInt8]] = [], signedBy signer: Identity?
@@ -88,8 +88,8 @@ struct RecordSealer: Sendable {
 
     /// Opens a record.
     ///
-    /// - Returns: body and signature.
-    /// - Throws: `.alarm(.damaged)` for anything that this address and this key have not made.
+    /// - Returns: the body and the signature.
+    /// - Throws: `.alarm(.damaged)` for a record that was not sealed at this address under this key.
     func open(_ record: SealedRecord, at address: RecordAddress, key epochKey: Secret) throws(SyncError) -> SecretBytes
     {
         let key = try key(address, epochKey)
@@ -110,7 +110,7 @@ struct RecordSealer: Sendable {
         return content.narrowed(to: range)
     }
 
-    /// Splits what ``open(_:at:key:)`` gave.
+    /// Returns the length of the body in the result of ``open(_:at:key:)``.
     static func bodyLength(_ content: borrowing SecretBytes, _ address: RecordAddress) throws(SyncError) -> Int {
         guard content.count >= SigningKey.signatureLength else {
             throw .alarm(address.alarm(.damaged, "a record without a signature"))
@@ -118,7 +118,7 @@ struct RecordSealer: Sendable {
         return content.count - SigningKey.signatureLength
     }
 
-    /// Whether the signature behind the body is that of the key.
+    /// Whether the signature after the body verifies with the key.
     func isSigned(
         _ content: borrowing SecretBytes, _ record: SealedRecord, _ kind: RecordKind, by publicKey: Bytes32
     ) -> Bool {

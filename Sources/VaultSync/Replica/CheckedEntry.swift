@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 internal import VaultFormat
 
-/// What an entry says beside its items, once it is known who wrote it.
+/// The content of an entry beside its items, once its author is known.
 struct CheckedEntry {
     let hash: Bytes32
     let device: DeviceID
@@ -23,17 +23,17 @@ struct CheckedEntry {
     }
 }
 
-/// What is missing of that on which an entry builds.
+/// A missing prerequisite of an entry.
 enum Missing: Hashable {
     case entry(LogID, UInt64)
-    /// What comes after the head of a log, while what comes later is there.
+    /// The entries after the head of a log, of which later ones are there.
     case entries(LogID, from: UInt64)
     case roster(UInt64)
     case epoch(UInt32)
     /// A part of a large value.
     case part(RecordAddress)
 
-    /// As people read it.
+    /// The text for a person.
     var text: String {
         switch self {
         case .entry(let log, let sequence): "\(log.text) \(sequence)"
@@ -45,7 +45,7 @@ enum Missing: Hashable {
     }
 }
 
-/// Why an entry cannot be applied: it waits, or its log stops.
+/// The reason why an entry cannot be applied.
 enum Obstacle: Error {
     case waits(Missing)
     case stops(Alarm)

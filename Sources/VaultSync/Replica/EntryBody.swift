@@ -2,9 +2,9 @@
 internal import VaultCrypto
 internal import VaultFormat
 
-/// What the opened bytes of an entry say. Nothing else is looked at, so that any thread can do this.
+/// Parses the opened bytes of an entry. No other state is read, so any thread can do this.
 enum EntryBody {
-    /// - Parameter withItems: false: the items are not looked at.
+    /// - Parameter withItems: whether the items are parsed.
     static func parse(
         _ content: borrowing SecretBytes, at address: RecordAddress, withItems: Bool
     ) throws(Obstacle) -> LogEntry<Range<Int>> {
@@ -16,7 +16,7 @@ enum EntryBody {
         } catch { throw .stops(address.alarm(.damaged, "a malformed entry")) }
     }
 
-    /// The items of an entry, with their secrets.
+    /// Parses the items of an entry, with their secrets.
     static func items(
         of content: Secret, at address: RecordAddress
     ) throws(Obstacle) -> [ItemState<Secret>] {

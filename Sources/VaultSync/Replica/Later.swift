@@ -2,8 +2,8 @@
 internal import Dispatch
 internal import Synchronization
 
-/// A value that another thread makes meanwhile. The work reads nothing that changes, so that its outcome does not
-/// depend on when it runs.
+/// A value that another thread computes in the meantime. The work reads no changing state, so its result does not
+/// depend on the time at which it runs.
 final class Later<Value: Sendable>: Sendable {
     private let made = Mutex<Value?>(nil)
     private let work = DispatchGroup()
@@ -20,7 +20,7 @@ final class Later<Value: Sendable>: Sendable {
     }
 }
 
-/// A value that is freed when its owner says so, whichever thread has made it.
+/// A value that its owner frees explicitly, whichever thread has made it.
 final class LastOwner<Value: Sendable>: Sendable {
     private let value: Mutex<Value?>
 

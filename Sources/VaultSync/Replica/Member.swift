@@ -3,7 +3,7 @@ internal import VaultCrypto
 package import VaultFormat
 
 /// A device as a member of its fleet: its keys, the roster, and the logs as far as the device has read and written
-/// them. A value: nothing here reads or writes a disk.
+/// them. A value type: nothing here reads or writes a disk.
 package struct Member {
     package var identity: Identity
     package var roster: Roster
@@ -19,19 +19,19 @@ package struct Member {
     var rosterStream: RecordStream { RecordStream(.roster, realmID) }
     var ownStream: RecordStream { RecordStream(.log, state.log) }
 
-    /// Whether the fleet takes entries of this device.
+    /// Whether the fleet accepts entries of this device.
     var writes: Bool { roster.device(deviceID)?.writes ?? false }
 
-    /// Whether the log that names this file's writes is this device's.
+    /// Whether the log of this file's writes belongs to this device.
     var hasOwnLog: Bool { (state.logs[state.log]?.device ?? deviceID) == deviceID }
 
-    /// Whether this device opens the true record of the roster at a number, or finds a farewell in it: the device has
-    /// followed that record before, or is a member, and the record is the next one. A device that joins may lack a key.
+    /// Whether this device can open the genuine record of the roster at a number, or find a farewell in it: the device
+    /// has followed that record before, or is a member and the record is the next one. A joining device may lack a key.
     func opensRecord(_ sequence: UInt64) -> Bool {
         sequence <= state.rosterSequence || roster.device(deviceID) != nil
     }
 
-    /// Whether the record, which is the next of the roster, tells a device that an owner removes it.
+    /// Whether the record, which is the next of the roster, proves to a device that an owner has removed it.
     func isFarewell(_ record: SealedRecord, at address: RecordAddress, to device: Identity) -> Bool {
         Farewell.isSaid(by: record, at: address.sequence, to: device, signers: roster.owners.map(\.signingKey))
     }
@@ -47,7 +47,7 @@ package struct Member {
 
     var endedLogs: Set<LogID> { Set(state.logs.filter { $0.value.end != nil }.keys) }
 
-    /// The logs that may go on.
+    /// The logs that may continue.
     package var openLogs: Set<LogID> {
         var logs = Set(state.logs.keys.filter(isOpen))
         if state.logs[state.log]?.end == nil, writes { logs.insert(state.log) }
@@ -63,20 +63,20 @@ package struct Member {
 
     var logset: UInt64 { Sums.logset(openLogs, roster.devices.filter(\.writes).map(\.id)) }
 
-    /// Devices that never wrote an entry that counts.
+    /// The devices without any accepted entry.
     package var silentDevices: [RosterDevice] {
         let heard = Set(openLogs.compactMap { state.logs[$0]?.device } + [deviceID])
         return roster.devices.filter { $0.writes && !heard.contains($0.id) }
     }
 
-    /// The stamp up to which all other open logs are applied; 0 while a member has none.
+    /// The stamp up to which all other open logs are applied; 0 while a member has no log.
     var ack: UInt64 {
         guard silentDevices.isEmpty else { return 0 }
         let others = openLogs.filter { $0 != state.log }
         return others.compactMap { state.logs[$0]?.head?.hlc }.min() ?? state.clock
     }
 
-    /// Whether two devices with the same heads must have the same items, unless a write is pending.
+    /// Whether two devices with the same heads must have the same items, apart from pending writes.
     var isComparable: Bool {
         state.logs.allSatisfy { _, log in
             if let entered = log.entered, log.base <= log.end ?? entered, log.said < entered { return false }
@@ -85,8 +85,8 @@ package struct Member {
         }
     }
 
-    /// Whether an entry can say where a log begins: its author owns that log, or the log has ended and the author is an
-    /// owner of the fleet. Any other writer passes on hearsay, and could hide another device's entries.
+    /// Whether an entry may state the beginning of a log: its author owns that log, or the log has ended and the author
+    /// is an owner of the fleet. Any other writer passes on hearsay, and could hide another device's entries.
     func counts(_ trim: LogTrim, by entry: CheckedEntry, in log: LogID, _ sequence: UInt64) -> Bool {
         if trim.log == log { return trim.base <= sequence }
         if trim.log == state.log { return false }
@@ -97,35 +97,35 @@ package struct Member {
 
     // MARK: Sums
 
-    /// The words of the heads of the open logs, but of the own.
+    /// The sum of the words of the heads of all open logs except the own.
     var othersAt: UInt64 { openLogs.filter { $0 != state.log }.reduce(0) { $0 &+ Sums.word($1, head($1)) } }
 
-    /// The word of the own log with this head, while the log is open.
+    /// The word of the own log with this head; 0 unless the log is open.
     func ownAt(_ sequence: UInt64) -> UInt64 {
         state.logs[state.log]?.end == nil && writes ? Sums.word(state.log, sequence) : 0
     }
 
     // MARK: Time
 
-    /// A stamp for an entry, above each of the stamps given.
+    /// Returns a stamp for an entry, above each of the given stamps.
     mutating func tick(_ wall: UInt64, above stamps: UInt64...) -> UInt64 {
         state.clock = max(max(state.clock, stamps.max() ?? 0) + 1, wall)
         return state.clock
     }
 
-    /// Follows the stamp of another device, to one hour ahead of this device's clock.
+    /// Advances the clock to the stamp of another device, at most to one hour ahead of this device's clock.
     mutating func follow(_ stamp: UInt64, _ wall: UInt64) {
         state.clock = max(state.clock, min(stamp, wall + Member.hour << 16))
     }
 
-    /// In milliseconds.
+    /// One hour, in milliseconds.
     static let hour: UInt64 = 3_600_000
 
-    // MARK: What a log's head says
+    // MARK: The content of a log's head
 
-    /// Takes an entry for its log's head.
+    /// Makes an entry the head of its log.
     ///
-    /// - Parameter jumped: the entry is where the log begins now.
+    /// - Parameter jumped: whether the log now begins at the entry.
     mutating func apply(_ entry: CheckedEntry, _ log: LogID, _ sequence: UInt64, jumped: Bool) {
         var known = state.logs[log] ?? LogState()
         known.device = entry.device
@@ -138,8 +138,8 @@ package struct Member {
         state.logs[log] = known
     }
 
-    /// Entries behind the end are refused from now on; this device vouches for those that it has applied: it tells
-    /// their items again under its own name.
+    /// Ends a log at an entry. Entries beyond the end are refused from now on. This device vouches for those that it
+    /// has applied: it publishes their items again under its own name.
     mutating func end(_ log: LogID, at cut: UInt64, _ hash: Bytes32) {
         let old = state.logs[log]?.end
         if old == nil || cut < (old ?? cut) {
@@ -164,9 +164,9 @@ package struct Member {
         }
     }
 
-    // MARK: What the next entry says
+    // MARK: The content of the next entry
 
-    /// The heads that no other head cites and that this log has not cited, the lowest first.
+    /// Takes the heads that no other head cites and that this log has not cited, in ascending order of stamps.
     mutating func takeTips(_ limit: Int) -> [LogTip] {
         var covered: Set<LogHead> = []
         for (_, known) in state.logs {
@@ -186,7 +186,8 @@ package struct Member {
         return tips
     }
 
-    /// The beginnings of logs: first those that count because this device says so, since an entry has room for 512.
+    /// The beginnings of logs. Those that are valid only by this device's word come first, since an entry has room for
+    /// 512.
     var trims: [LogTrim] {
         let isOwner = roster.device(deviceID)?.role == .owner
         let known = state.logs.filter { $0.value.base > 1 }.map { log, known in
@@ -198,7 +199,7 @@ package struct Member {
 
     private static var mostTrims: Int { 512 }
 
-    /// The ends of own logs that were left behind.
+    /// The ends of own logs that were abandoned.
     var closes: [LogHead] {
         state.ownEnds.map { log, sequence in
             LogHead(log: log, sequence: sequence, hash: state.logs[log]?.endHash ?? .zero)
@@ -207,6 +208,6 @@ package struct Member {
 }
 
 extension RosterDevice {
-    /// Whether it has a log.
+    /// Whether the device has a log.
     var writes: Bool { role == .owner || role == .writer }
 }

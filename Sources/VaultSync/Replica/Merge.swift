@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 package import VaultFormat
 
-/// Joins what two devices know of one item. Commutative, associative and idempotent: no order is needed.
+/// The join of two states of one item. Commutative, associative and idempotent: the order does not matter.
 package enum Merge {
-    /// - Returns: nil: the second told nothing that the first does not know.
+    /// - Returns: `nil` if the second state adds nothing to the first.
     package static func join<S>(_ a: ItemState<S>, _ b: ItemState<S>) -> ItemState<S>? {
         var joined = ItemState<S>(id: a.id, itemClass: a.itemClass, context: a.context)
         var isNew = false
@@ -47,13 +47,13 @@ package enum Merge {
 }
 
 extension ItemState {
-    /// One live 1 keeps the item.
+    /// Whether the item has a live value 1 of the field `life`.
     package var isAlive: Bool { fields[.life]?.contains { $0.value.isLife } ?? false }
 
-    /// Of items with one primary key the greatest is seen by the verbs.
+    /// The rank among items with one primary key: the verbs see the item of the greatest rank.
     package var rank: Dot { fields[.life]?.last?.key ?? Dot(log: .zero, stamp: 0) }
 
-    /// The value that counts: of the greatest stamp.
+    /// The value that counts: that of the greatest stamp.
     package func winner(of field: FieldID) -> (dot: Dot, value: FieldValue<Secret>)? {
         fields[field]?.last { !$0.value.isErased }.map { ($0.key, $0.value) }
     }

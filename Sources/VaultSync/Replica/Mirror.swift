@@ -2,16 +2,17 @@
 internal import SystemPackage
 package import VaultFormat
 
-/// Every untrimmed record that a device has seen and checked, verbatim: remotes that lost some get them again from
-/// here. A cache: the vault's file has every item, and a device whose mirror is lost or altered reads or tells again.
+/// Every untrimmed record that a device has seen and checked, verbatim, from which remotes recover lost records. The
+/// mirror is a cache: the vault's file has every item, and a device with a lost or altered mirror reads or publishes
+/// again.
 package final class Mirror {
     private let store: any RecordStore
-    /// The same place, for records that a remote has: a power cut may take them.
+    /// The same place, for records that a remote has: a power cut may lose them.
     private let cache: any RecordStore
-    /// The numbers that are there of each stream.
+    /// The numbers of the records of each stream.
     private var numbers: [RecordStream: Set<UInt64>] = [:]
 
-    /// - Parameter cache: writes to the same place, without waiting for the disk.
+    /// - Parameter cache: a store of the same place that does not wait for the disk.
     package init(_ store: any RecordStore, cache: (any RecordStore)? = nil) throws(SyncError) {
         (self.store, self.cache) = (store, cache ?? store)
         for head in try kept({ () throws(RecordStoreError) in try store.heads() }) {
@@ -44,7 +45,7 @@ package final class Mirror {
 
     /// Lends the records of a stream, in order.
     ///
-    /// - Parameter take: says whether it takes the next one, too.
+    /// - Parameter take: returns whether to continue.
     func read(_ stream: RecordStream, _ take: (StoredRecord) throws(SyncError) -> Bool) throws(SyncError) {
         guard numbers[stream] != nil else { return }
         do throws(SyncError) { try store.read(stream, from: 1, take) } catch {
@@ -53,7 +54,7 @@ package final class Mirror {
         }
     }
 
-    /// Keeps records that are not there.
+    /// Adds records that are missing.
     ///
     /// - Parameter isFetched: whether a remote has them.
     func add(_ records: [StoredRecord], isFetched: Bool = false) throws(SyncError) {
@@ -63,7 +64,7 @@ package final class Mirror {
             numbers[record.address.stream, default: []].insert(record.address.sequence)
         }
         guard appended.count == records.count, appended.last != .differs else {
-            // Another program has put something else there meanwhile: the next run finds out what it is.
+            // Another program has put a different record there meanwhile; the next run examines it.
             throw .busy
         }
     }
@@ -73,14 +74,14 @@ package final class Mirror {
         numbers[stream] = numbers[stream]?.filter { $0 >= sequence }
     }
 
-    /// Forgets one record, so that it is asked for again.
+    /// Removes one record, so that it is fetched again.
     func drop(_ address: RecordAddress) throws(SyncError) {
         guard has(address) else { return }
         try kept { () throws(RecordStoreError) in try store.remove(address) }
         numbers[address.stream]?.remove(address.sequence)
     }
 
-    /// Has these records of a stream and no others. New ones come before old ones go.
+    /// Replaces the records of a stream with these. New records are added before old ones are removed.
     func settle(_ stream: RecordStream, _ records: [UInt64: [UInt8]]) throws(SyncError) {
         for (number, bytes) in records.sorted(by: { $0.key < $1.key }) {
             let address = RecordAddress(stream, number)
@@ -92,7 +93,7 @@ package final class Mirror {
         for number in numbers(of: stream) where records[number] == nil { try drop(RecordAddress(stream, number)) }
     }
 
-    /// - Throws: `.busy` when another program takes the mirror away at this moment: the next run does without.
+    /// - Throws: `.busy` if another program removes the mirror at this moment; the next run works without it.
     private func kept<R>(_ body: () throws(RecordStoreError) -> R) throws(SyncError) -> R {
         do throws(RecordStoreError) { return try body() } catch { throw Self.kept(error) }
     }

@@ -2,35 +2,35 @@
 package import VaultCrypto
 package import VaultFormat
 
-/// A file that goes on under another log, so that no dot ever names two values: a copy, a file that was put back, or
-/// one whose log is not whole any more.
+/// The change of a file to a new log, so that no dot ever names two values. A copied or restored file needs one, and a
+/// file whose log is no longer whole.
 ///
-/// Decides what becomes of each item of the file. No item leaves the file because records are missing: an item that no
-/// record in hand names is gone only if every device that wrote it has said, by the base of its log, that everything
-/// alive was told again behind that base.
+/// Decides the fate of each item of the file. No item is lost because of missing records: an item that no available
+/// record names is gone only if every device that wrote it has declared, by the base of its log, that everything alive
+/// was published again after that base.
 package struct NewLog {
-    /// Why the file goes on under another log.
+    /// The reason for the new log.
     enum Reason {
-        /// The file is a copy, or was put back: its log went on without it, or was closed.
+        /// The file is a copy or was restored: its log has continued without it, or was closed.
         case copied
-        /// The own log is neither in the mirror nor at the remote as a whole. The file has all that it told.
+        /// Neither the mirror nor the remote has the whole own log. The file has all items that the log published.
         case lost
     }
 
     let reason: Reason
     let old: LogID
-    /// The stamp up to which this file's own writes are in records that count, or were acknowledged.
+    /// The stamp up to which this file's own writes are in valid or acknowledged records.
     let told: UInt64
-    /// Whether the file is yet to vouch for items of logs that have ended.
+    /// Whether the file still has to vouch for items of ended logs.
     let vouches: Bool
-    /// The fleet's items, as the records in hand have them.
+    /// The fleet's items according to the available records.
     let fleet: [ItemID: MemoryItems.Entry]
-    /// The logs, as the records in hand have them.
+    /// The logs according to the available records.
     private let logs: [LogID: LogState]
-    /// What the member knows under its new log.
+    /// The member's state under its new log.
     package private(set) var state: ReplicaState
     private let wall: UInt64
-    /// Items that go on under another identifier.
+    /// The number of items that continue under another identifier.
     private(set) var movedItems = 0
 
     init(
@@ -40,25 +40,25 @@ package struct NewLog {
         (self.reason, self.old, self.told, self.fleet) = (reason, old.log, told, fleet)
         (vouches, logs, self.state, self.wall) = (old.retellsEnded, state.logs, state, wall)
         self.state.clock = max(state.clock, old.clock)
-        // Nothing else of the log that is left could be had from anywhere.
+        // No other source has the rest of the abandoned log.
         if reason == .lost { self.state.retellsAll = true }
     }
 
-    /// What becomes of an item of the file.
+    /// The fate of an item of the file.
     package enum Fate<S> {
-        /// The file has all of it.
+        /// The file has everything of the item.
         case stays
-        /// The fleet has forgotten it, and with cause.
+        /// The fleet has forgotten the item, with a valid reason.
         case gone
         case becomes(ItemState<S>, told: UInt64, erased: UInt64)
-        /// The fleet has deleted what was changed here: the change goes on as another item.
+        /// The fleet has deleted an item that was changed here: the change continues as another item.
         case moves(to: ItemState<S>)
     }
 
     /// - Parameters:
-    ///   - whole: the item as the file has it now.
-    ///   - newID: makes the identifier of an item that goes on as another one.
-    ///   - convert: makes a secret of the fleet's what the file's items have.
+    ///   - whole: the item's current state in the file.
+    ///   - newID: makes the identifier of an item that continues as another one.
+    ///   - convert: converts a secret of the fleet into the type of the file's secrets.
     package mutating func fate<S>(
         of whole: ItemState<S>, newID: () -> ItemID, isSame: (S, S) -> Bool, _ convert: (Secret) -> S
     ) -> Fate<S> {
@@ -80,21 +80,22 @@ package struct NewLog {
             ? .moves(to: moved(whole, pending, newID())) : .becomes(joined, told: entry.told, erased: entry.erased)
     }
 
-    /// The item under its own identifier, once what was changed here goes on under another one; nil: it is gone.
+    /// Returns the item under its own identifier, after its local change has moved to another one; `nil` if it is gone.
     package func remainder<S>(of whole: ItemState<S>, _ convert: (Secret) -> S) -> (ItemState<S>, MemoryItems.Entry)? {
         guard let entry = fleet[whole.id] else { return nil }
         let theirs = entry.state.map(convert)
         return (joined(theirs, divided(whole).known), entry)
     }
 
-    /// A change made here replaces values of the file, and says nothing about the fleet's values: an item that has no
-    /// value left after that keeps the fleet's.
+    /// Joins the fleet's state with the published part of the file's. A local change replaces values of the file, but
+    /// says nothing about the fleet's values: an item without any value left keeps the fleet's.
     private func joined<S>(_ theirs: ItemState<S>, _ known: ItemState<S>) -> ItemState<S> {
         guard let joined = Merge.join(theirs, known), joined.hasRequiredFields else { return theirs }
         return joined
     }
 
-    /// Parts an item into what is told, and the own writes that are not, which may have the names of others' writes.
+    /// Divides an item into the published part and the own unpublished writes, whose dots may be those of others'
+    /// writes.
     private func divided<S>(_ whole: ItemState<S>) -> (known: ItemState<S>, pending: PendingFields<S>) {
         guard whole.context[old] ?? 0 > told else { return (whole, [:]) }
         var (known, pending): (ItemState<S>, PendingFields<S>) = (whole, [:])
@@ -118,7 +119,7 @@ package struct NewLog {
         var item = item
         for (field, values) in pending {
             for (dot, value) in values {
-                // An entry told it that the file does not know of any more.
+                // The value is already there: an entry published it that the file no longer knows.
                 if let there = item.fields[field]?[dot], there.isSame(as: value, isSame) { continue }
                 let fresh = Dot(log: state.log, stamp: dot.stamp)
                 item.fields[field, default: [:]][fresh] = value
@@ -128,21 +129,21 @@ package struct NewLog {
         return item
     }
 
-    /// Whether an item that no record in hand names was forgotten with cause: the records of each of its writes are
-    /// behind a base, and a log's device tells again what lives before it says the base.
+    /// Whether an item that no available record names was forgotten with a valid reason: the records of each of its
+    /// writes precede a base, and a log's device publishes again what is alive before it declares the base.
     private func isGone<S>(_ known: ItemState<S>) -> Bool {
         !known.context.isEmpty && known.context.allSatisfy { isBehindBase(Dot(log: $0.key, stamp: $0.value)) }
     }
 
     private func isBehindBase(_ write: Dot) -> Bool {
         guard let log = logs[write.log] else { return false }
-        // Of a log that has ended, and begins behind its end, everything alive was told again: by this device, too, in
-        // records that may be lost, or that it has yet to write.
+        // A log that has ended and begins beyond its end: everything alive in it was published again. But if this
+        // device did that, its records may be lost or still to be written.
         if let end = log.end, log.base > end { return reason == .copied && !vouches }
         return log.base > 1 && log.first.map { write.stamp < $0.hlc } ?? false
     }
 
-    /// A change made here counts, whatever value the fleet gave the same field before it deleted the item.
+    /// Moves a local change to a new item. The change wins over the fleet's values from before the deletion.
     private mutating func moved<S>(
         _ whole: ItemState<S>, _ pending: PendingFields<S>, _ id: ItemID
     ) -> ItemState<S> {
@@ -160,7 +161,7 @@ package struct NewLog {
         return moved
     }
 
-    /// Takes the newest stamp of the transaction: verbs go on while records are read.
+    /// Advances the clock to the newest stamp of the transaction: other writes may commit while records are read.
     package mutating func note(newest: UInt64) { state.clock = max(state.clock, newest) }
 }
 

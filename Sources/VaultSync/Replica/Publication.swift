@@ -2,15 +2,15 @@
 internal import VaultCrypto
 internal import VaultFormat
 
-/// What a member says next: items, in one entry or several, of which only the last acknowledges. A value, made of one
-/// look at the items; the caller makes it durable, or drops it.
+/// A member's next entries, of which only the last acknowledges. A value type, made from one consistent view of the
+/// items; the caller makes it durable or drops it.
 struct Publication {
-    /// The member once all of it is told.
+    /// The member's state after the publication.
     private(set) var member: Member
     private(set) var records: [StoredRecord] = []
     private(set) var parts: [StoredRecord] = []
     private(set) var change = ReplicaChange()
-    /// The large values that entries name.
+    /// The large values that each entry names.
     private(set) var blobs: [RecordAddress: [BlobReference]] = [:]
 
     private let look: ItemLook
@@ -22,7 +22,7 @@ struct Publication {
     private let ownStamps: [ItemID: UInt64]
     private let room: Int
 
-    /// The entry that is being filled.
+    /// The items of the entry that is being filled.
     private var items: [ItemState<Secret>] = []
     private var length = 0
     /// The logs that the items' contexts name.
@@ -30,7 +30,7 @@ struct Publication {
     private var told: UInt64 = 0
     private var newest: UInt64 = 0
 
-    /// - Throws: `.notJoined` without a key of the roster's epoch.
+    /// - Throws: `.notJoined` without the key of the roster's epoch.
     init(
         _ member: Member, _ look: ItemLook, _ sealer: RecordSealer, _ policy: ReplicaPolicy, wall: UInt64
     ) throws(SyncError) {
@@ -44,7 +44,8 @@ struct Publication {
             policy.entryLength / 4)
     }
 
-    /// The items in the order of their last change here: of each entry it can be said up to which stamp all is told.
+    /// The items in the order of their last change here, so that each entry determines a stamp up to which all is
+    /// published.
     var order: [ItemID] { look.selected.sorted { ($0.own, $0.id) < ($1.own, $1.id) }.map(\.id) }
 
     mutating func add(_ whole: ItemState<Secret>) throws(SyncError) {
@@ -61,9 +62,9 @@ struct Publication {
         newest = max(newest, item.context[member.state.log] ?? 0)
     }
 
-    /// Makes the last entry, which acknowledges what is applied and, if a sum is given, states it.
+    /// Makes the last entry, which acknowledges the applied entries and states the sum, if there is one.
     ///
-    /// - Parameter sum: of the items at the look.
+    /// - Parameter sum: the sum of the items at the look.
     mutating func end(stating sum: UInt64?) throws(SyncError) {
         (member.state.retellsEnded, member.state.retellsAll) = (false, false)
         try emit(isLast: true, sum: sum)
@@ -74,13 +75,13 @@ struct Publication {
             statesSum: sum != nil)
     }
 
-    /// Makes the last entry of items that were told before; nothing is acknowledged by it.
+    /// Makes the last entry of items that were published before. The entry acknowledges nothing.
     mutating func endOfTold() throws(SyncError) { try emit(isLast: false, sum: nil) }
 
     var hasItems: Bool { !items.isEmpty }
 
     private mutating func emit(isLast: Bool, sum: UInt64?) throws(SyncError) {
-        // After the writes that it tells, of which the last may be later than the look.
+        // Above the stamps of the writes in the entry, the last of which may be later than the look.
         let stamp = member.tick(wall, above: look.newest, newest)
         let sequence = member.state.sequence + 1
         let tips = member.takeTips(policy.mostTips)
@@ -112,9 +113,9 @@ struct Publication {
         (items, length, logs) = ([], 0, [])
     }
 
-    /// The words of the heads of the open logs, once the entry is the own log's head.
+    /// The sum of the words of the heads of the open logs, once the entry is the own log's head.
     private func at(_ sequence: UInt64) -> UInt64 { othersAt &+ member.ownAt(sequence) }
 
-    /// The words of the heads of all open logs but the own.
+    /// The sum of the words of the heads of all open logs except the own.
     var othersAt: UInt64 = 0
 }

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 package import VaultFormat
 
-/// What a device remembers of one remote.
+/// A device's memory of one remote.
 package struct RemoteState: Equatable, Sendable {
-    /// The last records that it has shown.
+    /// The last record of each stream that the remote has shown.
     package var seen: [RecordStream: UInt64] = [:]
-    /// The last own entry that it has, of this log.
+    /// The number of the last entry of the own log ``log`` that the remote has.
     package var acknowledged: UInt64 = 0
     package var log: LogID?
     package var lastSync: UInt64 = 0
-    /// Whether it showed that this device was removed; kept beside.
+    /// Whether the remote has shown this device's removal. Stored separately from the encoded state.
     package var saysRemoved = false
 
     package init() {}

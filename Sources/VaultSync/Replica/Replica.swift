@@ -2,35 +2,36 @@
 package import VaultCrypto
 package import VaultFormat
 
-/// How patient a replica is, and how much it says at once.
+/// The time and size limits of a replica.
 package struct ReplicaPolicy: Sendable {
-    /// How long a cited record may be missing before it is called withheld, in milliseconds: a minute where a remote
-    /// shows all or nothing, a day where records come one by one.
+    /// The time in milliseconds until a missing cited record counts as withheld: a minute if a remote shows all or
+    /// nothing, a day if records arrive one by one.
     package var withheldAfter: UInt64 = 60_000
-    /// How long sums may differ before that is called diverged.
+    /// The time in milliseconds until different sums count as diverged.
     package var divergedAfter: UInt64 = 60_000
-    /// How long a device waits at most before it tells everything again, so that not all do it at once.
+    /// The upper bound of the random delay before a device publishes everything again, so that not all devices do so at
+    /// once.
     package var longestHealDelay: UInt64 = 3_600_000
     package var healInterval: UInt64 = 86_400_000
     package var heartbeatInterval: UInt64 = 86_400_000
-    /// How long it is not written down anew that another device has the same.
+    /// The least time between two notes that another device has the same items.
     package var equalInterval: UInt64 = 0
-    /// Of the items of one entry, in bytes.
+    /// The size of the items of one entry, in bytes.
     package var entryLength = 192 << 10
     package var mostTips = LogTip.limit
-    /// What must be superseded before a log is trimmed, in bytes.
+    /// The least superseded size of a log that is worth a trim, in bytes.
     package var leastTrim: UInt64 = 1 << 20
 
     package init() {}
 }
 
-/// This moment by the device's clock, as a stamp: milliseconds since 1970 << 16.
+/// The device's clock as a stamp: milliseconds since 1970 << 16.
 package typealias WallClock = () -> UInt64
 
-/// One device's part in a fleet: the member, its items and its mirror. What one sync with one remote knows is a
+/// One device's part in a fleet: the member, its items and its mirror. The state of one sync with one remote is a
 /// ``SyncRun``.
 ///
-/// Not thread-safe; one sync at a time.
+/// Not thread-safe; only one sync at a time.
 package final class Replica<Items: ReplicaItems> {
     package let items: Items
     package let mirror: Mirror
@@ -38,11 +39,11 @@ package final class Replica<Items: ReplicaItems> {
     let random: any RandomSource
     let wall: WallClock
     package internal(set) var member: Member
-    /// Asked between two records; a sync that is not wanted any more ends there.
+    /// Called between two records; `false` ends the sync.
     package var goesOn: () -> Bool = { true }
-    /// Up to where the logs of the remote were read lately: their last records are not asked for again.
+    /// The ends of the remote's logs that were read lately: their last records are not read again.
     var looked: [RecordStream: UInt64] = [:]
-    /// What the runs since the last ``takeFindings()`` found and did.
+    /// The findings of the runs since the last ``takeFindings()``.
     package private(set) var findings = SyncFindings()
 
     package init(
@@ -74,8 +75,8 @@ package final class Replica<Items: ReplicaItems> {
 
     // MARK: Runs
 
-    /// Runs the body with what one sync knows, and keeps what the member knows after it. Of a run that fails only what
-    /// was committed stays, and the keys that it learned.
+    /// Runs the body with a new run, and keeps the member's state after it. After an error only the committed state and
+    /// the learned keys are kept.
     func withRun<R>(
         _ store: (any RecordStore)? = nil, _ body: (SyncRun<Items>) throws(SyncError) -> R
     ) throws(SyncError) -> R {
@@ -93,12 +94,12 @@ package final class Replica<Items: ReplicaItems> {
         }
     }
 
-    /// One sync with one remote, which copies both ways.
+    /// Syncs with one remote in both directions.
     ///
     /// - Parameters:
-    ///   - remote: what the device remembers of it; it changes when the sync has gone through.
-    ///   - acknowledgedElsewhere: the last own entry that every other remote has; nil: there is no other.
-    ///   - tells: whether what is pending goes out.
+    ///   - remote: the device's memory of the remote, which changes after a successful sync.
+    ///   - acknowledgedElsewhere: the last own entry that every other remote has; `nil` if there is no other.
+    ///   - tells: whether pending items are published.
     package func sync(
         with store: any RecordStore, _ remote: inout RemoteState, acknowledgedElsewhere: UInt64? = nil,
         tells: Bool = true
@@ -110,41 +111,41 @@ package final class Replica<Items: ReplicaItems> {
         remote = known
     }
 
-    /// Follows the roster and brings the remote's records into the mirror, checked. No key of an item is needed.
+    /// Follows the roster, and adds the remote's records to the mirror after a check. No key of an item is needed.
     package func fetch(from store: any RecordStore, _ remote: inout RemoteState) throws(SyncError) {
         var known = remote
         try withRun(store) { run throws(SyncError) in try run.fetchLocked(&known) }
         remote = known
     }
 
-    /// Joins what is in the mirror, without a look at a remote.
+    /// Applies the records of the mirror, without a look at a remote.
     package func joinFetched() throws(SyncError) {
         try withRun { run throws(SyncError) in try run.joinFetched() }
     }
 
-    /// Takes what a remote has of the roster beyond what is known.
+    /// Follows a remote's roster beyond the known records.
     package func followRoster(_ store: any RecordStore) throws(SyncError) {
         try withRun(store) { run throws(SyncError) in try run.followRoster() }
     }
 
-    /// Compares the whole roster with a remote's, and puts altered records of it right: a device that joins reads it
-    /// from the beginning.
+    /// Compares the whole roster with a remote's, and repairs altered records of the latter: a joining device reads all
+    /// of it.
     func settleRoster(_ store: any RecordStore) throws(SyncError) {
         try withRun(store) { run throws(SyncError) in try run.settleRoster() }
     }
 
-    /// Follows the roster to the record of another device that was faster.
+    /// Follows the roster after another device has taken the next record's place.
     func followFaster(_ store: any RecordStore) throws(SyncError) {
         try withRun(store) { run throws(SyncError) in try run.followFaster() }
     }
 
-    /// Signs a record of the roster and puts it at the remote's end of the chain.
+    /// Signs a record of the roster and appends it to the remote's chain.
     ///
     /// - Parameters:
-    ///   - newKey: of the next epoch, for those who remain.
-    ///   - signer: another device than this one: the recovery code's.
-    ///   - store: nil for the first record of a new realm, which goes up with the first sync.
-    /// - Returns: false when another device was faster.
+    ///   - newKey: the key of the next epoch, for the remaining members.
+    ///   - signer: a signer other than this device: the recovery code's.
+    ///   - store: `nil` for the first record of a new realm, which the first sync uploads.
+    /// - Returns: `false` if another device was faster.
     package func appendToRoster(
         _ operations: [RosterOperation<Secret>], newKey: Secret? = nil, signedBy signer: Identity? = nil,
         at store: (any RecordStore)?
@@ -154,23 +155,23 @@ package final class Replica<Items: ReplicaItems> {
         }
     }
 
-    /// Tells what is pending, to the mirror alone.
+    /// Publishes pending items, into the mirror only.
     ///
     /// - Parameters:
-    ///   - also: items that are told again.
-    ///   - isForced: whether an entry goes out that tells nothing.
+    ///   - also: items that are published again.
+    ///   - isForced: whether an entry without items is published too.
     package func publish(also: Set<ItemID> = [], isForced: Bool = false) throws(SyncError) {
         try withRun { run throws(SyncError) in try run.publish(also: also, isForced: isForced) }
     }
 
-    /// Lets the own log begin later.
+    /// Moves the beginning of the own log forward.
     ///
-    /// - Returns: false when that cannot be: a record of the log is not in hand.
+    /// - Returns: `false` if a record of the log is not available.
     package func trim(through acknowledged: UInt64) throws(SyncError) -> Bool {
         try withRun { run throws(SyncError) in try run.trim(through: acknowledged) }
     }
 
-    /// Logs that this file left behind and has read to their end.
+    /// Returns the logs that this file has abandoned and read to their end.
     package func leftLogs() -> [LogID] { SyncRun(self, nil).leftLogs() }
 
     package func trim(_ left: [LogID]) throws(SyncError) {
@@ -178,22 +179,23 @@ package final class Replica<Items: ReplicaItems> {
     }
 }
 
-/// What a sync did.
+/// The statistics of a sync.
 package struct SyncReport: Equatable, Sendable {
-    /// Entries of others that were applied, and those of this device.
+    /// The number of applied entries of others. ``published`` counts those of this device.
     package var applied = 0
     package var published = 0
     package var sent = 0
     package var received = 0
     package var items = 0
-    /// Deleted elsewhere while changed here, or the other way round: the edit counts.
+    /// Items that were deleted on one device and changed on another: the change wins.
     package var revived: [ItemID] = []
     package var comparedEqual = 0
     package var movedItems = 0
     package var newLog = false
-    /// Whether the vault was locked: nothing was joined, told or put back.
+    /// Whether the vault was locked: nothing was joined, published or restored.
     package var isLocked = false
-    /// Then: entries of others that lie in the mirror, checked, and items that were changed here and are not told.
+    /// The number of checked entries of others that wait in the mirror of a locked vault. ``untold`` counts the items
+    /// that were changed here and are not published.
     package var waiting = 0
     package var untold = 0
 
@@ -215,15 +217,15 @@ package struct SyncReport: Equatable, Sendable {
     }
 }
 
-/// What a sync found and did.
+/// The findings and statistics of a sync.
 package struct SyncFindings {
     package var report = SyncReport()
-    /// What stops a log, or everything.
+    /// The findings that stopped a log, or everything.
     package private(set) var alarms: [Alarm] = []
-    /// What was noticed and is healed by this sync.
+    /// The findings that this sync heals.
     package private(set) var notes: [Alarm] = []
 
-    /// A folder can have any number of reasons, and a person reads few.
+    /// The most alarms and notes: a folder can cause any number, and a person reads few.
     private static let most = 1000
 
     mutating func raise(_ alarm: Alarm) {

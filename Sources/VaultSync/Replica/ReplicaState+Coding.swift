@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 internal import VaultFormat
 
-// As the vault's own records have it: integers in little-endian order, each list behind its count.
+// The encoding in the vault's own records: integers in little-endian order, each list after its count.
 
-/// Reads what ``StateWriter`` wrote; nil wherever that is not what lies there.
+/// Reads the encoding below; each method returns `nil` for malformed bytes.
 private struct StateReader {
     let bytes: [UInt8]
     var offset = 0
@@ -108,7 +108,7 @@ extension LogState {
 }
 
 extension ReplicaState {
-    /// Everything but the logs, which have records of their own.
+    /// The encoded state without the logs, which have records of their own.
     func encoded() -> [UInt8] {
         var output: [UInt8] = []
         output.append(integer: UInt64(1))

@@ -2,15 +2,15 @@
 internal import VaultCrypto
 package import VaultFormat
 
-/// Who belongs to the realm: what a chain of records adds up to. It is never merged.
+/// The members of the realm: the sum of a chain of records. Rosters are never merged.
 package struct Roster {
-    /// What a record did.
+    /// The removal of a device by a record.
     struct Removal {
         let device: DeviceID
         let cuts: [LogHead]
     }
 
-    /// When a device was removed, and by whom.
+    /// The time and author of a device's removal.
     package struct Departure: Sendable {
         /// The stamp of the record.
         package let stamp: UInt64
@@ -18,9 +18,9 @@ package struct Roster {
     }
 
     package let realmID: RealmID
-    /// In the order in which they were enrolled.
+    /// The devices in the order of their enrolment.
     package private(set) var devices: [RosterDevice] = []
-    /// Every device that ever was one.
+    /// Every device that ever was a member.
     package private(set) var known: [DeviceID: RosterDevice] = [:]
     /// The devices that were removed.
     package private(set) var departures: [DeviceID: Departure] = [:]
@@ -28,7 +28,7 @@ package struct Roster {
     package private(set) var founder: DeviceID?
     package private(set) var recovery: DeviceID?
     package private(set) var recoveryMAC: Bytes32?
-    /// Of each record.
+    /// The hash of each record.
     package private(set) var hashes: [Bytes32] = []
     /// The epoch after each record.
     package private(set) var epochs: [UInt32] = []
@@ -41,12 +41,12 @@ package struct Roster {
 
     package func device(_ id: DeviceID) -> RosterDevice? { departures[id] == nil ? known[id] : nil }
 
-    /// The devices that may sign its next record.
+    /// The devices that may sign the next record.
     var owners: [RosterDevice] { devices.filter { $0.role == .owner || $0.role == .recovery } }
 
-    /// Takes the next record, which was opened.
+    /// Applies the next record, which was opened.
     ///
-    /// - Parameter isSigned: whether a key has signed it.
+    /// - Parameter isSigned: whether the record's signature verifies with a key.
     mutating func apply(
         _ entry: RosterEntry<Range<Int>>, hash: Bytes32, at address: RecordAddress, isSigned: (Bytes32) -> Bool
     ) throws(SyncError) -> [Removal] {
@@ -80,7 +80,7 @@ package struct Roster {
         guard fresh.hasOneRecoveryCode(after: entry.operations) else {
             throw .alarm(address.alarm(.forged, "a recovery code that is none of the roster's"))
         }
-        // The first is signed by the founder, which it enrols itself.
+        // The founder signs the first record, which enrols the founder.
         let signers = sequence == 0 ? fresh.owners : owners
         guard let signer = signers.first(where: { $0.id == entry.signer }),
             sequence > 0 || signer.id == fresh.founder
@@ -95,8 +95,7 @@ package struct Roster {
         return removals
     }
 
-    /// There is one device at most that follows from a recovery code, and an operation that names another one names
-    /// that device.
+    /// Whether there is at most one recovery device, and every operation that names one names this device.
     private func hasOneRecoveryCode(after operations: [RosterOperation<Range<Int>>]) -> Bool {
         let codes = devices.filter { $0.role == .recovery }.map(\.id)
         return codes.count <= 1

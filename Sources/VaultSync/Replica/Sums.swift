@@ -2,17 +2,17 @@
 internal import VaultCrypto
 package import VaultFormat
 
-/// Numbers that two devices compare to find out that they have the same. A word is the first 8 bytes of
-/// BLAKE2b-256("VLT1 sum" || x), and sums are modulo 2^64.
+/// Numbers that two devices compare to find out whether they agree. A word is the first 8 bytes of BLAKE2b-256("VLT1
+/// sum" || x), and sums are modulo 2^64.
 package enum Sums {
     fileprivate static let label = Array("VLT1 sum".utf8)
 
-    /// - Parameter message: begins with the label.
+    /// - Parameter message: the label, then the data.
     fileprivate static func word(_ message: Span<UInt8>) -> UInt64 {
         KeyedHash.digest(message).bytes.span.integer(at: 0)
     }
 
-    /// Of one head.
+    /// Returns the word of one head.
     static func word(_ log: LogID, _ sequence: UInt64) -> UInt64 {
         var message = label
         message.append(log.bytes)
@@ -28,9 +28,9 @@ package enum Sums {
     }
 }
 
-/// The sum of the words of all items: several for each of them, so that other processors take a share of the hashing.
+/// The sum of the words of all items. There are several words for each item, so other processors share the hashing.
 package struct ItemSum {
-    /// Words that one thread makes at a time.
+    /// The number of words that one thread makes at a time.
     private static let lotLength = 4096
 
     private var lot = Lot()

@@ -3,10 +3,10 @@ internal import VaultCrypto
 internal import VaultFormat
 
 extension SyncRun {
-    /// Finds out which beginnings of logs are said to be gone, and which logs to have ended, by signed entries that lie
-    /// here without a gap although they cannot be applied yet.
+    /// Collects the beginnings and ends of logs that signed entries state. The entries lie here without a gap, although
+    /// they cannot be applied yet.
     ///
-    /// - Returns: whether that is news.
+    /// - Returns: whether anything has changed.
     private func lookInHand() throws(SyncError) -> Bool {
         let before = hearsay.bases
         var bases = state.logs.compactMapValues { $0.base > 0 ? $0.base : nil }
@@ -47,7 +47,8 @@ extension SyncRun {
         return before != nil && before != bases
     }
 
-    /// Applies the entries of a log that follow its head; what cannot be applied now has its turn when all is fetched.
+    /// Applies the entries of a log that follow its head. Those that cannot be applied now are tried again after the
+    /// fetch.
     func applyInOrder(_ log: LogID) throws(SyncError) {
         do throws(Obstacle) { while try applyNext(log, false) {} } catch {
             guard case .fails(let failure) = error else { return }
@@ -56,30 +57,31 @@ extension SyncRun {
         }
     }
 
-    /// Applies all that can be applied, and compares what came of it.
+    /// Applies all possible entries, and compares the result.
     ///
-    /// - Parameter shown: what the remote has, if everything of that was read.
+    /// - Parameter shown: the heads of the remote, if everything in them was read.
     func applyAll(shown: [RecordStream: StreamHead]? = nil) throws(SyncError) {
         try applyEverything()
         if let shown { noteWaiting(shown) }
-        // Not after each entry: what is equal now was, or has become so, and every look goes over all items.
+        // Compared once at the end: equality at this point is enough, and every comparison reads all items.
         for log in state.logs.keys.sorted() { try compare(log) }
         try eraseAndPurge()
     }
 
-    /// Applies all that can be applied.
+    /// Applies all possible entries.
     func applyEverything() throws(SyncError) {
         let report = findings.report
         do throws(SyncError) { return try applyEach(carefully: false) } catch {
             guard error.isOfItems else { throw error }
         }
-        // Some entry tells what this vault cannot hold. One at a time, it is found, and no other log waits for it.
+        // An entry has content that this vault cannot hold. Applied one by one, the entry is found, and no other log
+        // waits for it.
         rollBack()
         findings.report = report
         try applyEach(carefully: true)
     }
 
-    /// - Parameter carefully: whether each entry is committed by itself.
+    /// - Parameter carefully: whether each entry is committed separately.
     private func applyEach(carefully: Bool) throws(SyncError) {
         var stopped: Set<LogID> = []
         _ = try lookInHand()
@@ -116,7 +118,7 @@ extension SyncRun {
                     }
                 }
             }
-            // What the mirror did not take waits as well.
+            // Includes the entries that the mirror did not accept.
             waiting = waiting.filter { if case .epoch = $0.key { true } else { false } }
             waiting.merge(waits.filter { !$0.value.isEmpty }) { $0.union($1) }
             if !goesOn, try lookInHand() { goesOn = true }
@@ -126,14 +128,14 @@ extension SyncRun {
 
     func raise(_ alarm: Alarm, stopping log: LogID) throws(SyncError) {
         raise(alarm)
-        // An altered record would hide the true one, and go up to other remotes.
+        // An altered record would hide the genuine one, and would be uploaded to other remotes.
         if alarm.log == log, alarm.kind == .damaged || alarm.kind == .forged {
             try mirror.drop(RecordAddress(RecordStream(.log, log), alarm.sequence))
         }
     }
 
     private func noteWaiting(_ shown: [RecordStream: StreamHead]) {
-        // A remote that has nothing of an entry's log does not owe what the entry waits for: another one may.
+        // A remote without records of an entry's log need not have its prerequisites: another remote may.
         let owed = waiting.filter { _, entries in
             entries.contains { (shown[$0.stream]?.last ?? 0) >= $0.sequence }
         }
@@ -144,7 +146,7 @@ extension SyncRun {
             owedTexts.contains($0.key) && now >= $0.value + policy.withheldAfter
         }.keys.sorted()
         if let first = late.first { raise(Alarm(.withheld, nil, 0, first)) }
-        // The parts of a large value go up before the entry that names it.
+        // The parts of a large value are uploaded before the entry that names it.
         for (what, entries) in owed {
             if case .part = what, let entry = entries.min() {
                 raise(Alarm(.withheld, entry.stream.name, entry.sequence, what.text))
@@ -152,7 +154,7 @@ extension SyncRun {
         }
     }
 
-    /// - Returns: false when there is nothing that could be applied now.
+    /// - Returns: `false` if nothing can be applied now.
     private func applyNext(_ log: LogID, _ carefully: Bool) throws(Obstacle) -> Bool {
         try checking { () throws(SyncError) in try checkGoesOn() }
         let head = state.logs[log]?.head
@@ -162,7 +164,7 @@ extension SyncRun {
         var previous = head?.hash ?? .zero
         var jumps = false
         if !mirror.numbers(of: log).contains(sequence) || (hearsay.jumps[log] ?? 0) > sequence {
-            // The beginning is gone, and the log's device says so.
+            // The beginning was trimmed according to the log's device.
             let jump = hearsay.jumps[log] ?? 0
             guard jump > member.head(log) else {
                 let last = mirror.numbers(of: log).max() ?? 0
@@ -188,14 +190,14 @@ extension SyncRun {
         return true
     }
 
-    /// Nobody can have seen what this device has yet to write: what it then writes of such an item would count for
-    /// nothing, and its clock would have to follow.
+    /// Removes lies about this device's writes from states. No device can have seen a write that this device has yet to
+    /// make: that future write would then have no effect, and this device's clock would have to follow.
     private func withoutLies(
         _ states: [ItemState<Secret>], at address: RecordAddress
     ) throws(Obstacle) -> [ItemState<Secret>] {
         let own = state.log
         guard states.compactMap({ $0.context[own] }).max() ?? 0 > state.clock else { return states }
-        // A file that was put back has written more than it knows, but not later than now.
+        // A restored file has written more than it knows, but not later than now.
         let newest = try checking { () throws(SyncError) in try items.moment().newest }
         let written = max(state.clock, newest)
         let latest = max(written, wall() + Member.hour << 16)
@@ -210,7 +212,7 @@ extension SyncRun {
         }
     }
 
-    /// Commits one entry; if that cannot be, its log stops.
+    /// Commits one entry. If that fails because of its items, the log stops.
     private func keep(_ address: RecordAddress, else before: SyncReport) throws(Obstacle) {
         do throws(SyncError) { try flush() } catch {
             guard error.isOfItems else { throw .fails(error) }
@@ -275,7 +277,7 @@ extension SyncRun {
 
     // MARK: The check from end to end
 
-    /// Notices when the author of a log's head had the same heads as this device has, and other items.
+    /// Detects that the author of a log's head had the same heads as this device, but other items.
     private func compare(_ log: LogID) throws(SyncError) {
         guard let known = state.logs[log], known.at != 0, log != state.log, member.isComparable,
             known.at == currentOthersAt &+ member.ownAt(state.sequence), let sum = try sumOfTold()
@@ -293,7 +295,7 @@ extension SyncRun {
         heal(log)
     }
 
-    /// The sum of the items; nil while a write is pending, which others cannot have.
+    /// Returns the sum of the items; `nil` while a write is pending, which others cannot have.
     private func sumOfTold() throws(SyncError) -> UInt64? {
         if state.retellsAll || state.retellsEnded { return nil }
         let sum = try self.sum()
@@ -304,7 +306,7 @@ extension SyncRun {
         return isTold ? sum.sum : nil
     }
 
-    /// After a random wait everything is told again, tombstones too: both ends have the union then.
+    /// Publishes everything again after a random wait, including tombstones: then both sides have the union.
     private func heal(_ log: LogID) {
         if state.healsAt == 0 {
             let most = max(policy.longestHealDelay, 1)
@@ -319,8 +321,8 @@ extension SyncRun {
 
     // MARK: Deleted items
 
-    /// The values go when every device knows of the deletion, the tombstone when no record is left that knows the item
-    /// alive.
+    /// Erases the values of deleted items once every device knows of the deletion, and removes the tombstones once no
+    /// remaining record has the item alive.
     func eraseAndPurge() throws(SyncError) {
         let open = member.openLogs
         let others = open.filter { $0 != state.log }.compactMap { state.logs[$0]?.head }

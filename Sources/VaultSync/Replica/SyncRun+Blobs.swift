@@ -2,16 +2,16 @@
 internal import VaultCrypto
 internal import VaultFormat
 
-/// Values that are too large for an entry, in parts of their own.
+/// Values that are too large for an entry, which are stored in parts.
 enum Blob {
-    /// What, padded and sealed, is less than the 256 KiB that a record may have.
+    /// The length of a part in bytes. Padded and sealed, a part is shorter than the 256 KiB limit of a record.
     static let partLength = 248 << 10
-    /// What one item may have of an entry, in bytes; its values that are too much are blobs, however small they are.
+    /// The most bytes of one item in an entry. Further values become blobs, however small they are.
     static let itemLength = 128 << 10
 }
 
 extension BlobReference {
-    /// Where its parts lie.
+    /// The addresses of the parts.
     var addresses: [RecordAddress] {
         let count = max(1, (length + UInt64(Blob.partLength) - 1) / UInt64(Blob.partLength))
         return (1...count).map { RecordAddress(RecordStream(.blob, id), $0) }
@@ -19,17 +19,17 @@ extension BlobReference {
 }
 
 extension SyncRun {
-    /// Puts the parts of a large value together.
+    /// Assembles a large value.
     func blob(_ reference: BlobReference) throws(Obstacle) -> Secret {
         if let value = try assemble(reference, isFresh: false) { return value }
-        // The mirror may be what was altered: its parts come again.
+        // The mirror's parts may be altered, so they are fetched again.
         for address in reference.addresses { try checking { () throws(SyncError) in try mirror.drop(address) } }
         if let value = try assemble(reference, isFresh: true) { return value }
         throw .stops(reference.addresses[0].alarm(.damaged, "an altered large value"))
     }
 
-    /// - Parameter isFresh: whether parts that do not open came from the remote just now.
-    /// - Returns: nil when the parts are not the value that the entry names.
+    /// - Parameter isFresh: whether parts that do not open have just come from the remote.
+    /// - Returns: `nil` if the parts are not the value that the entry names.
     private func assemble(_ reference: BlobReference, isFresh: Bool) throws(Obstacle) -> Secret? {
         var value = try checking { () throws(SyncError) in
             try secured { () throws(CryptoError) in try SecretBytes(zeroed: Int(reference.length)) }
@@ -67,7 +67,7 @@ extension SyncRun {
         return try stored { () throws(RecordStoreError) in try store.record(at: address) }
     }
 
-    /// Brings the large values that an entry names into the mirror.
+    /// Fetches the large values of an entry into the mirror.
     ///
     /// - Returns: whether all of them are there.
     func fetchParts(of record: StoredRecord) throws(SyncError) -> Bool {
@@ -84,9 +84,9 @@ extension SyncRun {
 }
 
 extension RecordSealer {
-    /// Takes large values out of a state, and as many others as it takes for the rest to fit into an entry.
+    /// Moves large values out of a state, and as many others as necessary for the rest to fit into an entry.
     ///
-    /// - Parameter parts: gets their records.
+    /// - Parameter parts: receives their records.
     func withBlobs(
         _ state: ItemState<Secret>, _ key: (epoch: UInt32, key: Secret), _ parts: inout [StoredRecord]
     ) throws(SyncError) -> ItemState<Secret> {
@@ -144,7 +144,7 @@ extension ItemState {
         }
     }
 
-    /// What the item has of an entry at least, in bytes: its values can lie apart, its writes' names cannot.
+    /// The least size of the item in an entry, in bytes: values can be stored apart, the dots of writes cannot.
     var leastLength: Int {
         var length = 26 + context.count * (10 + Bytes16.length)
         for (field, values) in fields { length += 4 + field.name.utf8.count + values.count * 71 }

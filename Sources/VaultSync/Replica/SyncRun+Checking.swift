@@ -2,12 +2,12 @@
 internal import VaultCrypto
 internal import VaultFormat
 
-// Whether a record is what its address says: decided from its bytes and what the member knows.
+// Checks of records against their addresses, by their bytes and the member's knowledge.
 
 extension SyncRun {
-    /// Checks a record of the mirror: that it is an entry of its address, written by the device whose log it is.
+    /// Checks that a record of the mirror is an entry of its address, written by the device that owns the log.
     ///
-    /// - Returns: nil when nothing of it counts: it lies behind the log's end.
+    /// - Returns: `nil` if the record is beyond the log's end and does not count.
     func check(_ log: LogID, _ sequence: UInt64) throws(Obstacle) -> CheckedEntry? {
         let address = RecordAddress(RecordStream(.log, log), sequence)
         if member.isBeyondEnd(log, sequence) { return nil }
@@ -16,7 +16,7 @@ extension SyncRun {
         return try check(bytes, at: address)
     }
 
-    /// As ``check(_:_:)``, of bytes from anywhere.
+    /// Does the check of ``check(_:_:)`` on bytes from anywhere.
     func check(_ bytes: [UInt8], at address: RecordAddress) throws(Obstacle) -> CheckedEntry? {
         let (log, sequence) = (address.stream.name, address.sequence)
         if member.isBeyondEnd(log, sequence) { return nil }
@@ -38,7 +38,8 @@ extension SyncRun {
         guard let author = member.roster.known[entry.deviceID], author.writes else {
             throw .stops(address.alarm(.forged, "an entry of no member"))
         }
-        // First: a holder of a key of the fleet could else name any device.
+        // Checked before the author's membership: otherwise any holder of a fleet key could name any device as the
+        // author.
         guard sealer.isSigned(content, record, .log, by: author.signingKey) else {
             throw .stops(address.alarm(.forged, "an entry with a wrong signature"))
         }
@@ -91,7 +92,7 @@ extension SyncRun {
         return try checking { () throws(SyncError) in try sealer.open(record, at: address, key: key) }
     }
 
-    /// The items of an entry that was checked, with their secrets and with what lies in blobs.
+    /// Returns the items of a checked entry, with their secrets and large values.
     func items(of log: LogID, _ sequence: UInt64) throws(Obstacle) -> [ItemState<Secret>] {
         let address = RecordAddress(RecordStream(.log, log), sequence)
         if let decoded = checks.decoded.removeValue(forKey: address)?.value {
@@ -102,7 +103,7 @@ extension SyncRun {
         if let opened = checks.opened.removeValue(forKey: address) {
             content = opened
         } else {
-            // The mirror can be lost or put back meanwhile: what counts is the record that was checked.
+            // The mirror can be lost or restored meanwhile: only the record that was checked counts.
             guard let bytes = try checking({ () throws(SyncError) in try mirror.bytes(at: address) }),
                 checks.entries[address].map({ $0.hash == sealer.hash(address, bytes) }) ?? true
             else { throw .waits(.entry(log, sequence)) }
@@ -111,8 +112,8 @@ extension SyncRun {
         return try withBlobs(EntryBody.items(of: content, at: address), at: address)
     }
 
-    /// Another thread decodes the items of entries that were checked, while the ones before them are applied. What is
-    /// wrong with an entry is found when its turn comes.
+    /// Decodes the items of checked entries on another thread, while earlier entries are applied. Errors in an entry
+    /// surface at its turn.
     func decodeAhead(_ records: [StoredRecord]) {
         for record in records {
             let address = record.address
@@ -121,7 +122,7 @@ extension SyncRun {
         }
     }
 
-    /// The items with what lies in blobs.
+    /// Returns the items with the values of their blobs.
     private func withBlobs(
         _ items: [ItemState<Secret>], at address: RecordAddress
     ) throws(Obstacle) -> [ItemState<Secret>] {
@@ -148,7 +149,7 @@ extension SyncRun {
         return items
     }
 
-    /// The stamp and the items of an entry from anywhere, which its device has signed.
+    /// Returns the stamp and the items of an entry from anywhere. The caller has checked its signature.
     func entry(
         of record: StoredRecord
     ) throws(Obstacle) -> (hlc: UInt64, items: [ItemState<Secret>]) {
@@ -157,7 +158,7 @@ extension SyncRun {
         return (entry.hlc, try withBlobs(EntryBody.items(of: content, at: record.address), at: record.address))
     }
 
-    /// The large values that an entry of the mirror names.
+    /// Returns the large values that an entry of the mirror names.
     func blobs(of log: LogID, _ sequence: UInt64) throws(Obstacle) -> [BlobReference] {
         let address = RecordAddress(RecordStream(.log, log), sequence)
         if let known = checks.blobs[address] { return known }
@@ -173,7 +174,7 @@ extension SyncRun {
     }
 }
 
-/// What a run has found out about records, which never change.
+/// The results of a run's checks of records, which never change.
 struct RecordChecks {
     var entries: [RecordAddress: CheckedEntry] = [:]
     /// The bodies of entries that were checked just now, until they are applied.

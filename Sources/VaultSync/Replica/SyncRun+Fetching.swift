@@ -1,43 +1,43 @@
 // SPDX-License-Identifier: Apache-2.0
 internal import VaultFormat
 
-/// How much of what no member wrote a run reads before it stops looking into logs that it does not know.
+/// The limits on records that no member wrote. Beyond them a run reads no further unknown logs.
 enum Junk {
-    /// In bytes, of all streams together.
+    /// The limit in bytes, for all streams together.
     static let mostBytes = 64 << 20
-    /// What a log that is not known counts for beside its records: some thousand of them are looked into.
+    /// The cost of an unknown log in bytes, beside its records, so that a run reads some thousand of them.
     static let bytesOfHead = 4 << 10
-    /// Of one stream, in records: what follows could not be applied anyway.
+    /// The limit for one stream, in records: what follows could not be applied anyway.
     static let mostRecords = 8
 }
 
-/// One stream of a remote as it is read.
+/// The state of reading one stream of a remote.
 private struct Intake {
     let stream: RecordStream
-    /// What lies below it does not count.
+    /// Records below this number do not count.
     let base: UInt64
-    /// What is kept at a time, in bytes.
+    /// The size at which a batch is stored, in bytes.
     static let mostBytes = 4 << 20
     var batch: [StoredRecord] = []
-    /// Of the batch, in bytes.
+    /// The size of the batch, in bytes.
     var length = 0
-    /// Records that no check lets in.
+    /// The number of records that no check accepts.
     var refused = 0
-    /// The last record that was read, and whether it was let in.
+    /// The last record that was read, and whether it was accepted.
     var last: (record: StoredRecord, isGood: Bool)?
 }
 
 extension SyncRun {
-    /// The mirror takes what it lacks, and only what can be checked: the operator of a remote can put anything there.
+    /// Adds missing records to the mirror, after a check: the operator of a remote can put anything there.
     ///
     /// - Parameters:
-    ///   - believesBases: false: what lies below the beginning of a log is wanted as well.
-    ///   - applies: whether entries that follow a log's head are applied at once, while they are open.
+    ///   - believesBases: whether records below the beginning of a log are skipped.
+    ///   - applies: whether entries after a log's head are applied at once, while they are open.
     func fetch(
         _ heads: [RecordStream: StreamHead], believesBases: Bool = true, applies: Bool = false
     ) throws(SyncError) {
         let logs = heads.keys.filter { $0.kind == .log && $0.name != state.log }.sorted()
-        // The known first: junk does not keep this device from them.
+        // Known logs come first, so that junk does not keep this device from them.
         let (known, unknown) = (logs.filter(isKnown), logs.filter { !isKnown($0) })
         var junk = 0
         for stream in known + unknown {
@@ -52,14 +52,14 @@ extension SyncRun {
 
     private func isKnown(_ stream: RecordStream) -> Bool { state.logs[stream.name]?.device != nil }
 
-    /// - Returns: how many bytes of what was read were refused.
+    /// - Returns: the number of refused bytes.
     private func fetch(
         _ stream: RecordStream, _ head: StreamHead, _ believesBases: Bool, _ applies: Bool
     ) throws(SyncError) -> Int {
         let have = mirror.numbers(of: stream)
         var intake = Intake(
             stream: stream, base: believesBases ? max(state.logs[stream.name]?.base ?? 0, 1) : 1)
-        // From the first that is missing; if none is, the last that is known comes again.
+        // Starts at the first missing record, or if none is missing, at the last.
         var start = max(intake.base, head.first)
         while have.contains(start), start < head.last { start += 1 }
         if start > head.last { return 0 }
@@ -81,7 +81,7 @@ extension SyncRun {
 
     /// Reads a stream of the remote.
     ///
-    /// - Parameter take: says whether it takes the next one, too.
+    /// - Parameter take: returns whether to continue.
     func read(
         _ stream: RecordStream, from sequence: UInt64, _ take: (StoredRecord) throws(SyncError) -> Bool
     ) throws(SyncError) {
@@ -111,7 +111,7 @@ extension SyncRun {
         }
     }
 
-    /// A second record at one address, as programs that copy folders leave it.
+    /// Handles a second record at one address, such as programs that copy folders leave.
     private func take(
         _ record: StoredRecord, insteadOf first: StoredRecord, isGood: Bool, _ intake: inout Intake
     ) throws(SyncError) {
@@ -122,9 +122,9 @@ extension SyncRun {
         intake.batch.append(record)
     }
 
-    /// Finds out which of two records at one address is the altered one: it goes, wherever it lies.
+    /// Finds out which of two records at one address is altered, and removes it from the mirror or the remote.
     ///
-    /// - Returns: whether the remote's is good.
+    /// - Returns: whether the remote's record is good.
     private func settle(_ shown: StoredRecord, against mirrored: [UInt8]) throws(SyncError) -> Bool {
         let address = shown.address
         checks.entries[address] = nil
@@ -159,7 +159,7 @@ extension SyncRun {
         }
     }
 
-    /// Whether a record of the remote may enter the mirror; says what is wrong with it.
+    /// Whether a record of the remote may enter the mirror. Raises an alarm otherwise.
     private func isGoodRecord(_ record: StoredRecord) throws(SyncError) -> Bool {
         let address = record.address
         guard address.stream.kind.lengths.contains(record.bytes.count),
@@ -172,14 +172,14 @@ extension SyncRun {
             return try check(record.bytes, at: address) != nil
         } catch {
             switch error {
-            // A member wrote it, since it opened; the roster that it knows is yet to come.
+            // A member wrote the record, since it opened; the roster that it cites is yet to come.
             case .waits(.roster): return true
             case .waits(let what):
                 waiting[what, default: []].insert(address)
                 return false
             case .stops(let alarm):
                 raise(alarm)
-                // A device that keeps the true record puts it back once the address is free.
+                // A device with the genuine record restores it once the address is free.
                 if alarm.kind == .damaged, isKnown(address.stream) { clear(record) }
                 return false
             case .fails(let error): throw error
@@ -187,21 +187,21 @@ extension SyncRun {
         }
     }
 
-    /// Frees the address of an altered record, unless that is another program's copy beside the true one. A remote may
-    /// not let this device.
+    /// Removes an altered record, unless it is another program's copy beside the genuine one. A remote may not permit
+    /// this.
     func clear(_ altered: StoredRecord) {
         guard let store, (try? store.record(at: altered.address)) == altered.bytes else { return }
         try? store.remove(altered.address)
     }
 
-    /// Puts the true record in the place of an altered one.
+    /// Replaces an altered record with the genuine one.
     func replace(at address: RecordAddress, with bytes: [UInt8]) throws(SyncError) {
         guard let store, (try? store.record(at: address)) != bytes else { return }
         try? store.remove(address)
         _ = try? store.append([StoredRecord(address, bytes)])
     }
 
-    /// The mirror gets what was let in.
+    /// Stores the accepted records in the mirror.
     private func keep(_ intake: inout Intake, _ applies: Bool) throws(SyncError) {
         defer { (checks.opened, checks.decoded) = ([:], [:]) }
         guard !intake.batch.isEmpty else { return }
@@ -213,7 +213,7 @@ extension SyncRun {
             decodeAhead(batch)
             try applyInOrder(intake.stream.name)
         }
-        // Of entries that were applied before the mirror was lost, nobody reads the large values again.
+        // The large values of entries that were applied before the mirror was lost are not read otherwise.
         for record in batch where record.address.sequence <= head { _ = try fetchParts(of: record) }
     }
 }
@@ -221,7 +221,7 @@ extension SyncRun {
 extension RecordStore {
     /// Reads one stream.
     ///
-    /// - Parameter take: says whether it takes the next one, too.
+    /// - Parameter take: returns whether to continue.
     func read(
         _ stream: RecordStream, from sequence: UInt64, _ take: (StoredRecord) throws(SyncError) -> Bool
     ) throws(SyncError) {

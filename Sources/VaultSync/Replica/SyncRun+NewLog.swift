@@ -2,10 +2,10 @@
 internal import VaultCrypto
 internal import VaultFormat
 
-// The own log: whether it is this file's and whole, and what follows when it is not.
+// The own log: whether it belongs to this file and is whole, and the change to a new log otherwise.
 
 extension SyncRun {
-    /// Nil: the own log goes on.
+    /// Returns `nil` if the own log can continue.
     func reasonForNewLog(_ heads: [RecordStream: StreamHead]) throws(SyncError) -> NewLog.Reason? {
         let own = try ownRecords(heads, from: firstOfInterest)
         guard member.hasOwnLog, try !isCopy(own) else { return .copied }
@@ -17,15 +17,15 @@ extension SyncRun {
 
     private var ownBase: UInt64 { max(state.logs[state.log]?.base ?? 0, 1) }
 
-    /// The first own entry that the mirror lacks; of a whole one, the last that a remote has acknowledged.
+    /// The first own entry that the mirror lacks; if it lacks none, the last one that a remote has acknowledged.
     private var firstOfInterest: UInt64 {
         let here = ownNumbers
         guard ownBase < state.ackedSequence else { return state.ackedSequence }
         return (ownBase..<state.ackedSequence).first { !here.contains($0) } ?? state.ackedSequence
     }
 
-    /// What the remote has of the own log. The operator can put rubbish into it, which makes this file no copy of
-    /// itself: what counts is signed by the log's device.
+    /// Reads the remote's records of the own log. Only those signed by the log's device count: junk by the operator
+    /// does not make this file a copy.
     private func ownRecords(
         _ heads: [RecordStream: StreamHead], from sequence: UInt64
     ) throws(SyncError) -> [UInt64: [UInt8]] {
@@ -49,8 +49,8 @@ extension SyncRun {
         return records
     }
 
-    /// Whether this file is a copy, or was put back: its log is ahead of it, at the remote or in the mirror, or what it
-    /// wrote last is gone.
+    /// Whether this file is a copy or was restored: its log is ahead of it, at the remote or in the mirror, or its last
+    /// write is gone.
     func isCopy(_ own: [UInt64: [UInt8]]) throws(SyncError) -> Bool {
         let mirrored = ownNumbers
         if (own.keys.max() ?? 0) > state.sequence || (mirrored.max() ?? 0) > state.sequence { return true }
@@ -67,7 +67,7 @@ extension SyncRun {
         return try isPendingGone()
     }
 
-    /// Whether an entry that no remote has acknowledged is missing in the mirror, or is another file's there.
+    /// Whether an entry that no remote has acknowledged is missing in the mirror, or belongs to another file there.
     private func isPendingGone() throws(SyncError) -> Bool {
         var (sequence, expected) = (state.sequence, state.hash)
         while sequence > state.ackedSequence {
@@ -81,9 +81,9 @@ extension SyncRun {
         return false
     }
 
-    /// Puts what the mirror has lost of the own log back into it.
+    /// Restores lost records of the own log in the mirror.
     ///
-    /// - Returns: whether the mirror has all of it then, with the large values.
+    /// - Returns: whether the mirror then has all of them, with the large values.
     private func takeBack(_ own: [UInt64: [UInt8]]) throws(SyncError) -> Bool {
         let lost = own.filter { $0.key >= ownBase && !ownNumbers.contains($0.key) }
             .map { StoredRecord(RecordAddress(member.ownStream, $0.key), $0.value) }
@@ -94,7 +94,7 @@ extension SyncRun {
         return state.sequence < ownBase || (ownBase...state.sequence).allSatisfy(here.contains)
     }
 
-    /// Own entries that no remote has yet. Without the large values that they name they cannot go up.
+    /// Returns the own entries that no remote has yet. They cannot be uploaded without the large values that they name.
     private func untold() throws(SyncError) -> [StoredRecord] {
         var records: [StoredRecord] = []
         var sequence = state.ackedSequence
@@ -106,11 +106,11 @@ extension SyncRun {
         return records
     }
 
-    // MARK: Entries behind the end
+    // MARK: Entries beyond the end
 
-    /// Joins what this device told behind the end of a log that it left: the remote at which the file went on under
-    /// another log did not have that yet. Nobody else takes entries behind an end, so their author tells their writes
-    /// again.
+    /// Joins entries of this device beyond the end of a log that it has abandoned. The remote at which the file changed
+    /// its log did not have them yet. No other device accepts entries beyond an end, so their author publishes their
+    /// writes again.
     func takeLate(_ heads: [RecordStream: StreamHead]) throws(SyncError) {
         var late: [ItemID: ItemState<Secret>] = [:]
         for (log, end) in state.ownEnds {
@@ -142,7 +142,7 @@ extension SyncRun {
             do throws(Obstacle) {
                 let (hlc, items) = try entry(of: record)
                 if record.address.sequence == end { last = hlc }
-                // Items that were only told again may have been forgotten since, with cause.
+                // Items that were only published again may have been forgotten since, with a valid reason.
                 for item in items where record.address.sequence > end && item.context[stream.name] ?? 0 > last {
                     late[item.id] = late[item.id].map { Merge.join($0, item) ?? $0 } ?? item
                 }
@@ -153,13 +153,13 @@ extension SyncRun {
         }
     }
 
-    // MARK: Beginning anew
+    // MARK: The new log
 
     func begin(_ reason: NewLog.Reason, _ heads: [RecordStream: StreamHead]) throws(SyncError) {
-        // A base that this file never published is void: what lies below it is needed.
+        // A base that this file never published is void: the records below it are needed.
         try fetch(heads, believesBases: false)
         let (old, stream) = (state, member.ownStream)
-        // A file that came from another machine has that one's log, which goes on there.
+        // A file from another machine has that machine's log, which continues there.
         let isOwn = member.hasOwnLog
         let chain = try ownChain(ownRecords(heads, from: 1))
         let told = publishedThrough(chain)
@@ -191,8 +191,8 @@ extension SyncRun {
         }
     }
 
-    /// Ends the log that is left behind: never below what the file knows to be acknowledged, and read like that of any
-    /// other device up to there.
+    /// Ends the abandoned log, never below the entries that the file knows to be acknowledged. Up to the end the log is
+    /// read like that of any other device.
     private func leave(
         _ old: LogID, _ chain: [UInt64: [UInt8]], _ reason: NewLog.Reason, _ fresh: inout ReplicaState
     ) {
@@ -210,16 +210,17 @@ extension SyncRun {
         }
         let end = left.end ?? known
         fresh.ownEnds[old] = end
-        // The file has all that its log told: with everything told again, nothing of the log is needed.
+        // The file has everything that its log published: with everything published again, nothing of the log is
+        // needed.
         if reason == .lost { (left.base, left.baseHash, left.said) = (end + 1, left.endHash, end + 1) }
         fresh.logs[old] = left
     }
 
-    /// The old log is what the remote has of it, and what of the mirror continues that.
+    /// Returns the old log: the remote's records, and those of the mirror that continue them.
     private func ownChain(_ own: [UInt64: [UInt8]]) throws(SyncError) -> [UInt64: [UInt8]] {
         let stream = member.ownStream
         var chain = own
-        // Entries before the first one read were acknowledged.
+        // The entries before the first one read were acknowledged.
         for number in mirror.numbers(of: stream) where number < own.keys.min() ?? 1 {
             chain[number] = try mirror.bytes(at: RecordAddress(stream, number))
         }
@@ -237,7 +238,7 @@ extension SyncRun {
         return chain
     }
 
-    /// An own entry, by whichever of this device's files it was written.
+    /// Parses an own entry, which any of this device's files may have written.
     private func ownEntry(_ bytes: [UInt8], _ address: RecordAddress) throws(SyncError) -> LogEntry<Range<Int>>? {
         do throws(Obstacle) {
             return try EntryBody.parse(open(parse(bytes, at: address), at: address), at: address, withItems: true)
@@ -247,7 +248,7 @@ extension SyncRun {
         }
     }
 
-    /// Up to which stamp this file's own writes are in records that count.
+    /// Returns the stamp up to which this file's own writes are in valid records.
     private func publishedThrough(_ chain: [UInt64: [UInt8]]) -> UInt64 {
         let old = state.log
         func has(_ sequence: UInt64, _ hash: Bytes32) -> Bool {
@@ -265,8 +266,8 @@ extension SyncRun {
         return state.sequence > 0 && has(state.sequence, state.hash) ? state.through : state.ackedThrough
     }
 
-    /// Everything from the records that are in hand, as a new device reads it. Of the log that is left behind, entries
-    /// beyond a gap count as well: states are whole, and their author was this device.
+    /// Reads all available records like a new device. Entries of the abandoned log beyond a gap count too: states are
+    /// whole, and this device was their author.
     private func readEverything(
         _ fresh: ReplicaState, _ chain: [UInt64: [UInt8]], _ own: LogID?
     ) throws(SyncError) -> (items: MemoryItems, state: ReplicaState) {

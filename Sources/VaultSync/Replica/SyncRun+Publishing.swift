@@ -2,16 +2,16 @@
 internal import VaultFormat
 
 extension SyncRun {
-    /// Tells what is pending, and what is to be told again.
+    /// Publishes pending items, and those to be published again.
     ///
     /// - Parameters:
-    ///   - also: items that are told again.
-    ///   - isForced: whether an entry goes out that tells nothing.
+    ///   - also: items that are published again.
+    ///   - isForced: whether an entry without items is published too.
     func publish(also: Set<ItemID> = [], isForced: Bool = false) throws(SyncError) {
         try flush()
         guard member.writes else { return }
-        // A verb that commits meanwhile makes a stated sum wrong: the second try states none, and then no later write
-        // can be in the way.
+        // A verb that commits meanwhile invalidates a stated sum. The second try states none, so later writes cannot
+        // interfere.
         for attempt in 0..<4 {
             do throws(SyncError) {
                 return try publishOnce(also, isForced, statesSum: attempt == 0)
@@ -27,7 +27,7 @@ extension SyncRun {
         let sum = statesSum && member.isComparable ? try self.sum() : nil
         let look = try items.look(for: selection(also))
         if let sum, sum.version != look.version { throw .overtaken }
-        // A device that has a log is heard of at once: until then nothing that is deleted can be forgotten.
+        // A device with a log publishes at once: until then no deleted item can be forgotten.
         guard !look.selected.isEmpty || isForced || state.sequence == 0 || isHeartbeatDue else { return }
         var publication = try Publication(member, look, sealer, policy, wall: wall())
         publication.othersAt = currentOthersAt
@@ -36,7 +36,7 @@ extension SyncRun {
         try keep(publication)
     }
 
-    /// Tells items again that have been told, and nothing that is pending.
+    /// Publishes published items again, and no pending ones.
     func retell(_ ids: Set<ItemID>) throws(SyncError) {
         try flush()
         guard member.writes else { return }
@@ -45,7 +45,7 @@ extension SyncRun {
         let look = try items.look(for: selection)
         var publication = try Publication(member, look, sealer, policy, wall: wall())
         try items.forEachState(of: publication.order) { whole throws(SyncError) in
-            // A write that is pending, also one that came just now, waits for a publication of its own.
+            // A pending write, even one made just now, waits for a publication of its own.
             if whole.context[state.log] ?? 0 <= state.through { try publication.add(whole) }
         }
         guard publication.hasItems else { return }
@@ -54,7 +54,7 @@ extension SyncRun {
     }
 
     private func keep(_ publication: Publication) throws(SyncError) {
-        // The file first: what the mirror has and the file does not would be another device's.
+        // The file comes first: records that the mirror has and the file does not would look like another device's.
         try items.commit(publication.change, publication.member.state)
         member = publication.member
         noteCommitted()
@@ -70,20 +70,20 @@ extension SyncRun {
         return selection
     }
 
-    /// When others wrote something since, once a day.
+    /// Whether a day has passed since the last publication and others have written meanwhile.
     private var isHeartbeatDue: Bool {
         guard now >= state.publishedAt + policy.heartbeatInterval else { return false }
         return state.logs.contains { $0.key != state.log && $0.value.head?.sequence ?? 0 != $0.value.published }
     }
 
-    /// The words of the heads of all open logs but the own.
+    /// The sum of the words of the heads of all open logs except the own.
     var currentOthersAt: UInt64 {
         let others = othersAt ?? member.othersAt
         othersAt = others
         return others
     }
 
-    /// The sum of the items, made again only when they have changed.
+    /// Returns the sum of the items, which is recomputed only after a change of the items.
     func sum() throws(SyncError) -> (sum: UInt64, version: UInt64) {
         if let summed, try items.moment().version == summed.version { return summed }
         let found = try items.sum()

@@ -3,7 +3,7 @@ internal import VaultCrypto
 internal import VaultFormat
 
 extension SyncRun {
-    /// Takes the records of the roster that the mirror has, as far as this device has followed it.
+    /// Applies the roster's records in the mirror, as far as this device has followed the roster.
     func replayRoster() throws(SyncError) {
         guard member.roster.sequence < state.rosterSequence else { return }
         let before = member
@@ -17,14 +17,14 @@ extension SyncRun {
         } catch {
             guard error.isOfRecord else { throw error }
         }
-        // Only the last record shows that the chain before it is the one that was followed: a remote tells all of it
-        // again.
+        // Only the last record proves that the chain before it is the followed one. Without it the roster is read from
+        // a remote again.
         if member.roster.sequence != state.rosterSequence { takeBack(before) }
     }
 
     private func takeBack(_ before: Member) { (member, othersAt) = (before, nil) }
 
-    /// Takes what the remote has of the roster beyond what is known.
+    /// Follows the remote's roster beyond the known records.
     func followRoster(_ heads: [RecordStream: StreamHead]? = nil) throws(SyncError) {
         let head = heads?[member.rosterStream]
         if let last = head?.last, last < state.rosterSequence {
@@ -43,8 +43,8 @@ extension SyncRun {
         }
     }
 
-    /// - Parameter unproven: followed records that enter the mirror once the chain is known to be the one that this
-    ///   device has followed before.
+    /// - Parameter unproven: records that enter the mirror once the chain is proven to be the one that this device
+    ///   has followed before.
     /// - Returns: whether the next record can follow.
     private func follow(_ record: StoredRecord, _ unproven: inout [StoredRecord]) throws(SyncError) -> Bool {
         let sequence = record.address.sequence
@@ -58,12 +58,12 @@ extension SyncRun {
             guard case .alarm(let alarm) = error, before.opensRecord(sequence) else { throw error }
             let isMembers = try isRosterRecord(record)
             if alarm.kind == .forked, isMembers || sequence == state.rosterSequence { throw error }
-            // The operator of a remote can put anything here, which must not stop the logs: hiding the true record
-            // would do the same.
+            // The operator of a remote can put anything here. This must not stop the logs: the operator could as well
+            // hide the genuine record.
             takeBack(before)
             raise(alarm.kind == .forked ? record.address.alarm(.damaged, "a record that no owner signed") : alarm)
-            // Of a record that was followed before, another device has the true version, and puts it back once the
-            // address is free. The next record's author has that one, and finds out without help.
+            // If this device has followed the record before, another device has the genuine one, and restores it once
+            // the address is free. The author of a new record finds out without help.
             if sequence <= state.rosterSequence, !isMembers { clear(record) }
             return false
         }
@@ -74,7 +74,7 @@ extension SyncRun {
             try mirror.add([record])
         }
         unproven = []
-        // Followed records stay followed, also when the rest of the run fails.
+        // Followed records stay followed even if the rest of the run fails.
         noteCommitted()
         if member.roster.device(member.deviceID) == nil, member.roster.known[member.deviceID] != nil { throw .removed }
         return true
@@ -87,7 +87,7 @@ extension SyncRun {
         return member.roster.hashes[Int(index)] == sealer.hash(record.address, record.bytes)
     }
 
-    /// Compares the remote's roster with the followed one: altered records are replaced, a second chain is for a
+    /// Compares the remote's roster with the followed one. Altered records are replaced; a second chain requires a
     /// person.
     func settleRoster() throws(SyncError) {
         var refused = 0
@@ -109,7 +109,7 @@ extension SyncRun {
         }
     }
 
-    /// Whether an owner has signed a record of the roster for its address: the record itself, or the farewell in it.
+    /// Whether an owner has signed a record of the roster for its address: the record itself, or a farewell in it.
     func isRosterRecord(_ stored: StoredRecord) throws(SyncError) -> Bool {
         guard let record = try? SealedRecord(parsing: stored.bytes, .roster) else { return false }
         let owners = member.roster.known.values.filter { $0.role == .owner || $0.role == .recovery }
@@ -121,12 +121,12 @@ extension SyncRun {
             guard let entry, let signer = owners.first(where: { $0.id == entry.signer }) else { return false }
             return sealer.isSigned(content, record, .roster, by: signer.signingKey)
         }
-        // The other chain's remover may be gone from this one.
+        // The remover in the other chain may have been removed in this one.
         return Farewell.isSaid(
             by: record, at: stored.address.sequence, to: member.identity, signers: owners.map(\.signingKey))
     }
 
-    /// Nil: no key of this device opens it.
+    /// Returns `nil` if no key of this device opens the record.
     private func content(of record: SealedRecord, at address: RecordAddress) throws(SyncError) -> SecretBytes? {
         func opened(_ key: Secret) throws(SyncError) -> SecretBytes? {
             do throws(SyncError) { return try sealer.open(record, at: address, key: key) } catch {
@@ -135,15 +135,15 @@ extension SyncRun {
             }
         }
         if let key = member.identity.epochKeys[record.epoch], let content = try opened(key) { return content }
-        // Two chains have two keys of one epoch. The key of the other chain is sealed to those who stay in it.
+        // Two chains have two keys of one epoch. The key of the other chain is sealed to its members.
         guard let key = openSeal(of: record) else { return nil }
         return try opened(key)
     }
 
     /// Applies the next record of the roster.
     ///
-    /// - Parameter isFollowed: whether no more than the records that this device has followed is taken: the last one's
-    ///   hash, which the file knows, then says of all of them that they were checked.
+    /// - Parameter isFollowed: whether only records that this device has followed are applied: then the hash of the
+    ///   last one, which the file knows, proves that all of them were checked.
     func takeRoster(
         _ bytes: [UInt8], at address: RecordAddress, isFollowed: Bool = false
     ) throws(SyncError) {
@@ -160,7 +160,7 @@ extension SyncRun {
                 throw .alarm(address.alarm(.damaged, "a roster of an epoch that does not follow"))
             }
             guard let found = openSeal(of: record) else {
-                // The operator of a remote can put a record here that no device opens: a farewell alone is believed.
+                // The operator of a remote can put a record here that no device opens, so only a farewell is believed.
                 guard member.isFarewell(record, at: address, to: member.identity) else {
                     throw .alarm(address.alarm(.damaged, "a roster's record that has no key for this device"))
                 }
@@ -198,9 +198,9 @@ extension SyncRun {
         (state.rosterSequence, state.rosterHash, state.epoch) = (roster.sequence, roster.hash, roster.epoch)
     }
 
-    /// The key that the record has for this device. Nil: the record has none.
+    /// Returns the key that the record seals to this device, or `nil`.
     private func openSeal(of record: SealedRecord) -> Secret? {
-        // In the order of the roster, from which some go with this very record.
+        // Seals are in the order of the roster, from which this record may remove devices.
         let place = member.roster.devices.firstIndex { $0.id == member.deviceID } ?? 0
         let likely = stride(from: min(place, record.sealCount - 1), through: 0, by: -1)
         for index in Array(likely) + Array((min(place, record.sealCount - 1) + 1)..<max(record.sealCount, 1)) {
@@ -212,13 +212,13 @@ extension SyncRun {
         return nil
     }
 
-    /// Signs a record of the roster and puts it at the remote's end of the chain; without a remote, into the mirror:
-    /// the first record of a new realm, which goes up with the first sync.
+    /// Signs a record of the roster and appends it to the remote's chain. Without a remote it goes only into the
+    /// mirror: the first record of a new realm, which the first sync uploads.
     ///
     /// - Parameters:
-    ///   - newKey: of the next epoch, for those who remain.
-    ///   - signer: another device than this one: the recovery code's.
-    /// - Returns: false when another device was faster.
+    ///   - newKey: the key of the next epoch, for the remaining members.
+    ///   - signer: a signer other than this device: the recovery code's.
+    /// - Returns: `false` if another device was faster.
     func appendToRoster(
         _ operations: [RosterOperation<Secret>], newKey: Secret? = nil, signedBy signer: Identity? = nil
     ) throws(SyncError) -> Bool {
@@ -260,7 +260,7 @@ extension SyncRun {
         return true
     }
 
-    /// Another epoch's key, and the operation that begins it.
+    /// Makes the key of the next epoch, and the operation that begins it.
     func makeEpoch() throws(SyncError) -> (key: Secret, operation: RosterOperation<Secret>) {
         guard let before = member.identity.epochKeys[member.roster.epoch] else { throw .notJoined }
         let key = try secured { () throws(CryptoError) in Secret(try random.secret(32)) }
@@ -268,7 +268,7 @@ extension SyncRun {
         return (key, .epoch(previousKey: before, keyHash: hash))
     }
 
-    /// Follows the roster to the record of another device that was faster.
+    /// Follows the roster after another device has taken the next record's place.
     func followFaster() throws(SyncError) {
         let sequence = member.roster.sequence
         try followRoster()
@@ -278,7 +278,7 @@ extension SyncRun {
         }
     }
 
-    /// Those who are members after the operations, in the order of the roster.
+    /// Returns the members after the operations, in the order of the roster.
     private func recipients(_ operations: [RosterOperation<Secret>]) -> [RosterDevice] {
         var devices = member.roster.devices
         for operation in operations {

@@ -2,10 +2,10 @@
 internal import VaultCrypto
 internal import VaultFormat
 
-// What old entries told is told again, then they go.
+// Trimming: the content of old entries is published again, then they are removed.
 
 extension SyncRun {
-    /// Trims what is worth it, or tells what is pending.
+    /// Trims if that is worthwhile, and otherwise publishes pending items.
     ///
     /// - Parameter acknowledged: the last own entry that every remote has.
     func tidyOrPublish(acknowledged: UInt64) throws(SyncError) {
@@ -16,11 +16,11 @@ extension SyncRun {
         try publish()
     }
 
-    /// Whether over half of the own log, and not too little, is told again later.
+    /// Whether more than half of the own log, and more than the least trim, is superseded.
     private func isWorthTrimming() throws(SyncError) -> Bool {
         let numbers = mirror.numbers(of: state.log)
         let all = UInt64(numbers.count) * 768
-        // An entry has 768 bytes at least: below this there is not enough to be superseded, whatever is in it.
+        // An entry has up to 192 KiB (768 * 256 bytes) of items: too few entries cannot have enough that is superseded.
         guard state.sequence > 0, all > policy.leastTrim / 256 || numbers.count > 64 else { return false }
         guard UInt64(numbers.count) > state.weighed + state.weighed / 4 + 16 || policy.leastTrim == 0 else {
             return false
@@ -39,9 +39,9 @@ extension SyncRun {
         return size > live && size - live > policy.leastTrim && (size - live) * 2 > size
     }
 
-    /// Lets the own log begin later.
+    /// Moves the beginning of the own log forward.
     ///
-    /// - Returns: false when that cannot be: something of the log is not in hand.
+    /// - Returns: `false` if a part of the log is not available.
     func trim(through acknowledged: UInt64) throws(SyncError) -> Bool {
         let first = max(state.logs[state.log]?.base ?? 0, 1)
         let keep = min(state.sequence, acknowledged)
@@ -63,13 +63,13 @@ extension SyncRun {
         state.logs[state.log]?.baseHash = hash
         let next = RecordAddress(stream, keep + 1)
         if let hlc = try ownStamp(at: next) { state.logs[state.log]?.first = (keep + 1, hlc) }
-        // Says so, after all of it.
+        // States the new base, after everything is published again.
         try publish(isForced: true)
         state.weighed = 0
         return true
     }
 
-    /// The stamp of an own entry.
+    /// Returns the stamp of an own entry.
     private func ownStamp(at address: RecordAddress) throws(SyncError) -> UInt64? {
         guard let bytes = try mirror.bytes(at: address) else { return nil }
         do throws(Obstacle) {
@@ -82,7 +82,8 @@ extension SyncRun {
         } catch { return nil }
     }
 
-    /// Logs that this file left behind and has read to their end; a remote has them whole if it has a later entry.
+    /// Returns the logs that this file has abandoned and read to their end. A remote with a later entry has all of
+    /// them.
     func leftLogs() -> [LogID] {
         guard state.ackedSequence > 0 else { return [] }
         return state.ownEnds.filter { log, sequence in
@@ -91,8 +92,8 @@ extension SyncRun {
         }.map(\.key)
     }
 
-    /// Tells again what they told. The last record stays, so that the same file put back once more sees that its log
-    /// went on.
+    /// Publishes the items of abandoned logs again. The last record stays, so that the same file, restored once more,
+    /// sees that its log has continued.
     func trim(_ left: [LogID]) throws(SyncError) {
         state.retellsEnded = true
         try publish(isForced: true)
@@ -107,9 +108,9 @@ extension SyncRun {
         try publish(isForced: true)
     }
 
-    /// Removes what is said to be gone, here and at the remote: after an own entry that says so is there.
+    /// Removes trimmed records here and at the remote, once the remote has an own entry that states the trim.
     func removeTrimmed(isAcknowledged: Bool) throws(SyncError) {
-        // What another device's entry says is for that device to remove, which knows that its entry is there.
+        // Trims that another device states are for that device to carry out, since it knows that its entry is there.
         var said: [LogID: UInt64] = [:]
         if isAcknowledged {
             do throws(Obstacle) {
@@ -126,8 +127,8 @@ extension SyncRun {
                     try store.remove(stream, below: known.base)
                 } catch {
                     guard error.isRefusal else { throw .store(error) }
-                    // Where this device may not remove, what is trimmed stays until another one does. The mirror keeps
-                    // what the remote keeps: it knows the large values that are to go.
+                    // Where this device may not remove, trimmed records stay until another device removes them. The
+                    // mirror keeps them too: it knows the large values to remove.
                     continue
                 }
             }
@@ -139,7 +140,7 @@ extension SyncRun {
         }
     }
 
-    /// The large values that entries name which go.
+    /// Returns the large values that entries below a base name.
     private func namedBlobs(of log: LogID, _ numbers: Set<UInt64>) throws(SyncError) -> [Bytes16] {
         var found: [Bytes16] = []
         for number in numbers {

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 internal import VaultFormat
 
-// What the remote lacks goes up.
+// The upload of records that the remote lacks.
 
 extension SyncRun {
-    /// Everything goes up that the remote lacks: what it lost, then the own entries, each log in order.
+    /// Uploads everything that the remote lacks: what it lost, then the own entries, each log in order.
     func upload(_ heads: [RecordStream: StreamHead], _ remote: inout RemoteState) throws(SyncError) {
         var streams = [member.rosterStream]
         streams += mirror.logs.filter { $0 != state.log }.map { RecordStream(.log, $0) }
-        // Last: it cites the others.
+        // Last, because the own log cites the others.
         streams.append(member.ownStream)
         try uploadParts(heads)
         for stream in streams {
@@ -18,12 +18,12 @@ extension SyncRun {
         }
         try noteAcknowledged(&remote)
         try removeTrimmed(isAcknowledged: remote.acknowledged == state.sequence && state.sequence > 0)
-        // What the mirror has was checked: no number that an operator invented is remembered.
+        // The mirror's records were checked: a number that an operator invented is not remembered.
         for stream in streams { remote.seen[stream] = mirror.numbers(of: stream).max() ?? 0 }
         try flush()
     }
 
-    /// What this device told goes up, and nothing else.
+    /// Uploads the own entries, and nothing else.
     func uploadOwn() throws(SyncError) {
         let heads = try readHeads()
         var scratch = RemoteState()
@@ -43,7 +43,7 @@ extension SyncRun {
 
     private func lacking(_ stream: RecordStream, _ head: StreamHead?) throws(SyncError) -> [UInt64] {
         let base = hearsay.bases?[stream.name] ?? state.logs[stream.name]?.base ?? 0
-        // What waits for something that only another remote has would wait for it here as well.
+        // Entries with missing prerequisites stay: at this remote they would only wait again.
         let last =
             stream.kind == .roster
             ? member.roster.sequence : stream.name == state.log ? UInt64.max : member.head(stream.name)
@@ -53,7 +53,7 @@ extension SyncRun {
         return try missing(numbers, of: stream, head).sorted()
     }
 
-    /// Those of some numbers that the remote lacks.
+    /// Returns those numbers of a stream that the remote lacks.
     private func missing(
         _ numbers: Set<UInt64>, of stream: RecordStream, _ head: StreamHead?
     ) throws(SyncError) -> Set<UInt64> {
@@ -73,7 +73,7 @@ extension SyncRun {
             let address = RecordAddress(stream, number)
             guard let bytes = try mirror.bytes(at: address) else { continue }
             if stream.kind == .log {
-                // Never an entry without the large values that it names, nor what follows it.
+                // No entry goes up without the large values that it names, nor do the entries after it.
                 guard let parts = try parts(of: stream.name, number) else { break }
                 batch += parts
             }
@@ -83,9 +83,9 @@ extension SyncRun {
         try send(&batch)
     }
 
-    /// The parts of the large values that an entry names, which go up before it.
+    /// Returns the parts of the large values that an entry names. They go up before it.
     ///
-    /// - Returns: nil when one of them is neither in the mirror nor at the remote.
+    /// - Returns: `nil` if a part is neither in the mirror nor at the remote.
     private func parts(of log: LogID, _ number: UInt64) throws(SyncError) -> [StoredRecord]? {
         let references: [BlobReference]
         do throws(Obstacle) { references = try blobs(of: log, number) } catch {
@@ -103,13 +103,13 @@ extension SyncRun {
         return parts
     }
 
-    /// Parts of large values come back to a remote that lost them, also those of other devices.
+    /// Restores parts of large values, including those of other devices, at a remote that lost them.
     private func uploadParts(_ heads: [RecordStream: StreamHead]) throws(SyncError) {
         var named: Set<Bytes16>?
         for stream in mirror.streams(of: .blob) {
             let lost = try missing(mirror.numbers(of: stream), of: stream, heads[stream])
             guard !lost.isEmpty else { continue }
-            // Not those of entries that are yet to go up, nor what a trim has left behind.
+            // Neither parts of entries that are yet to go up, nor parts that a trim has left behind.
             let wanted: Set<Bytes16>
             if let named { wanted = named } else { wanted = try namedParts(heads) }
             named = wanted
@@ -118,7 +118,7 @@ extension SyncRun {
         }
     }
 
-    /// The large values that entries name which the remote has.
+    /// Returns the large values that the remote's entries name.
     private func namedParts(_ heads: [RecordStream: StreamHead]) throws(SyncError) -> Set<Bytes16> {
         var named: Set<Bytes16> = []
         for log in mirror.logs {
@@ -147,10 +147,10 @@ extension SyncRun {
         batch = []
     }
 
-    /// The remote has another record at an address.
+    /// Handles another record of the remote at an address.
     private func settle(_ mine: StoredRecord) throws(SyncError) {
         let address = mine.address
-        // Another file of this device's, which is found out about at the next look.
+        // Another file of this device has written the record; the next sync detects that.
         guard let store, address.stream != member.ownStream else { return }
         guard let theirs = try stored({ () throws(RecordStoreError) in try store.record(at: address) }) else { return }
         if address.stream.kind == .log, try !isEntry(StoredRecord(address, theirs), by: author(of: address)) {
@@ -168,7 +168,7 @@ extension SyncRun {
         state.logs[address.stream.name]?.device ?? member.deviceID
     }
 
-    /// Which of the own entries the remote has.
+    /// Determines which of the own entries the remote has.
     private func noteAcknowledged(_ remote: inout RemoteState) throws(SyncError) {
         let stream = member.ownStream
         if remote.log != state.log { (remote.log, remote.acknowledged) = (state.log, 0) }
@@ -186,7 +186,7 @@ extension SyncRun {
             }
             guard let mine = try mirror.bytes(at: address), there[address.sequence] == mine else { break }
             let hash = sealer.hash(address, mine)
-            // The mirror could be another file's: of what this one wrote last, the file knows the hash.
+            // The mirror could be another file's. The file knows the hash of its own last entry.
             guard address.sequence < state.sequence || hash == state.hash else { break }
             remote.acknowledged += 1
             guard address.sequence > state.ackedSequence else { continue }

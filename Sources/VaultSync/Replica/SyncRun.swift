@@ -4,36 +4,36 @@ internal import Vault
 internal import VaultCrypto
 internal import VaultFormat
 
-/// One sync with one remote: what it knows, from the first look at the remote's heads to the last upload, and nothing
-/// of it afterwards.
+/// The state of one sync with one remote, from the first look at the remote's heads to the last upload. Nothing of it
+/// remains afterwards.
 final class SyncRun<Items: ReplicaItems> {
     let items: Items
     let mirror: Mirror
     let policy: ReplicaPolicy
     let random: any RandomSource
     let wall: WallClock
-    /// Nil: the mirror is all there is.
+    /// `nil` works on the mirror only.
     let store: (any RecordStore)?
     let sealer: RecordSealer
-    /// Decodes entries ahead of their turn, and frees what they told: another thread's memory is slow to free.
+    /// Decodes entries ahead of their turn, and frees their items: freeing another thread's memory is slow.
     let helper = DispatchQueue(label: "entries", qos: .userInitiated)
     private let goesOn: () -> Bool
-    /// As this run has it; ``committed``, as the items have it.
+    /// The member in this run. ``committed`` is the member as stored with the items.
     var member: Member
     private(set) var committed: Member
     var findings = SyncFindings()
-    /// What signed entries in hand say of the logs, whether they can be applied yet or not.
+    /// The statements of signed entries about logs, including entries that cannot be applied yet.
     var hearsay = Hearsay()
     var checks = RecordChecks()
-    /// Up to where logs were read, by this run or lately.
+    /// The ends of logs that were read by this run or lately.
     var looked: [RecordStream: UInt64]
-    /// Entries that were applied and are not committed yet.
+    /// Applied entries that are not committed yet.
     var queue = ReplicaChange()
     var waiting: [Missing: Set<RecordAddress>] = [:]
-    /// The words of the heads of all open logs but the own; nil: they are to be added up.
+    /// The sum of the words of the heads of all open logs except the own; `nil` until computed.
     var othersAt: UInt64?
     var summed: (sum: UInt64, version: UInt64)?
-    /// The sum of items of which every write is told; nil: some are not.
+    /// The sum of the items if every write is published; `nil` inside if some are not.
     var comparable: (version: UInt64, through: UInt64, sum: UInt64?)?
 
     init(_ replica: Replica<Items>, _ store: (any RecordStore)?) {
@@ -49,7 +49,7 @@ final class SyncRun<Items: ReplicaItems> {
         _modify { yield &member.state }
     }
 
-    /// In milliseconds since 1970.
+    /// The time in milliseconds since 1970.
     var now: UInt64 { wall() >> 16 }
 
     func raise(_ alarm: Alarm) { findings.raise(alarm) }
@@ -59,7 +59,7 @@ final class SyncRun<Items: ReplicaItems> {
     /// - Throws: `.vault(.cancelled)`
     func checkGoesOn() throws(SyncError) { if !goesOn() { throw .vault(.cancelled) } }
 
-    /// Makes durable what was applied.
+    /// Commits the applied entries.
     func flush() throws(SyncError) {
         let change = queue
         queue = ReplicaChange()
@@ -77,7 +77,7 @@ final class SyncRun<Items: ReplicaItems> {
 
     func noteCommitted() { committed = member }
 
-    /// Forgets what was not committed.
+    /// Drops everything that was not committed.
     func rollBack() {
         member = committed
         (queue, othersAt, hearsay) = (ReplicaChange(), nil, Hearsay())
@@ -86,7 +86,7 @@ final class SyncRun<Items: ReplicaItems> {
     // MARK: The sync
 
     func sync(_ remote: inout RemoteState, acknowledgedElsewhere: UInt64?, tells: Bool) throws(SyncError) {
-        // No secret outlives the sync.
+        // Waits for the helper, so that no secret outlives the sync.
         defer { helper.sync {} }
         let heads = try readHeads()
         try followRoster(heads)
@@ -109,17 +109,17 @@ final class SyncRun<Items: ReplicaItems> {
         remote.lastSync = now
     }
 
-    /// What a sync can do while the vault is locked.
+    /// Does the part of a sync that is possible while the vault is locked.
     func fetchLocked(_ remote: inout RemoteState) throws(SyncError) {
         findings.report.isLocked = true
         let heads = try readHeads()
         try followRoster(heads)
         try fetch(heads)
-        // Nothing goes up, so nothing is healed.
+        // Nothing is uploaded, so nothing is healed.
         noteRollback(heads, remote, heals: false)
         try checkFetched()
         for (stream, head) in heads where stream.kind != .blob {
-            // The mirror has checked records alone: no number that an operator invented is remembered.
+            // The mirror has only checked records: a number that an operator invented is not remembered.
             let there = mirror.numbers(of: stream).filter { $0 <= head.last }.max() ?? 0
             remote.seen[stream] = max(remote.seen[stream] ?? 0, there)
         }
@@ -143,19 +143,19 @@ final class SyncRun<Items: ReplicaItems> {
     }
 
     func joinFetched() throws(SyncError) {
-        // What became of a file that was copied or put back, a complete look at a remote tells.
+        // Only a complete look at a remote determines the fate of a file that was copied or restored.
         guard member.hasOwnLog, state.logs[state.log]?.end == nil, try !isCopy([:]) else { return }
         try applyAll()
     }
 
-    /// What the remote has of rosters, logs and large values.
+    /// Returns the remote's heads of rosters, logs and large values.
     func readHeads() throws(SyncError) -> [RecordStream: StreamHead] {
         guard let store else { return [:] }
         let heads = try stored { () throws(RecordStoreError) in try store.heads() }
         return Dictionary(heads.map { ($0.stream, $0) }) { first, _ in first }
     }
 
-    /// A remote that has less than it had: healed by what goes up, if the mirror has it.
+    /// Reports a remote that has less than before. The upload heals this if the mirror has the records.
     private func noteRollback(
         _ heads: [RecordStream: StreamHead], _ remote: RemoteState, heals: Bool = true
     ) {
@@ -169,12 +169,12 @@ final class SyncRun<Items: ReplicaItems> {
     }
 }
 
-/// What signed entries say of the logs, as far as they lie in hand without a gap.
+/// The statements of signed entries about logs, as far as the entries are available without a gap.
 struct Hearsay {
-    /// Where logs are said to begin; nil: nobody has looked.
+    /// The stated beginnings of logs; `nil` before the first look.
     var bases: [LogID: UInt64]?
-    /// Where a log goes on whose beginning is gone.
+    /// The entries at which logs continue whose beginning was trimmed.
     var jumps: [LogID: UInt64] = [:]
-    /// Where logs are said to end.
+    /// The stated ends of logs.
     var ends: [LogID: UInt64] = [:]
 }

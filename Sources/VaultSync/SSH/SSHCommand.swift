@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 internal import VaultFormat
 
-/// How the user's own `ssh` is called for a remote. No word of a URL is an option, or more than a word of a shell.
+/// The call of the user's own `ssh` for a remote. No part of a URL becomes an option or more than one shell word.
 struct SSHCommand {
-    /// What is looked for on the search path, and what it is given.
+    /// The program's name, which is looked up on the search path, and its arguments.
     let arguments: [String]
-    /// What a person types to get there.
+    /// The command that a person types to reach the server.
     let byHand: String
 
-    /// An untrusted server reaches no agent, ticket, display or port of this machine, and ssh asks no questions.
+    /// An untrusted server gets no agent, ticket, display or port of this machine, and `ssh` asks no questions.
     private static let settings = [
         "BatchMode=yes", "ConnectTimeout=10", "ServerAliveInterval=10", "ServerAliveCountMax=3", "LogLevel=ERROR",
         "ClearAllForwardings=yes", "ControlMaster=no",
         "RemoteCommand=none", "PermitLocalCommand=no", "Tunnel=no",
     ]
 
-    /// - Parameter url: of the scheme `ssh`.
-    /// - Throws: `.refused` for another one.
+    /// - Parameter url: a URL of the scheme `ssh`.
+    /// - Throws: `.refused` for another scheme.
     init(_ url: RemoteURL) throws(RecordStoreError) {
         guard url.scheme == .ssh, let host = url.hosts.first else {
             throw .refused("a server by ssh is ssh://[user@]host[:port]/absolute/path", hint: nil)
@@ -29,15 +29,15 @@ struct SSHCommand {
         byHand = (["ssh"] + port + user + [host.name]).joined(separator: " ")
     }
 
-    /// One word for the shell that the server's user has: POSIX's, csh or fish, which reads backslashes between single
-    /// quotes. `ssh` joins words by spaces, and the shell takes them apart again.
+    /// Quotes a text as one word for the shell of the server's user: a POSIX shell, csh, or fish, which interprets
+    /// backslashes between single quotes. `ssh` joins words by spaces, and the remote shell splits them again.
     static func quoted(_ text: String) -> String {
         var word = "'"
         for scalar in text.unicodeScalars {
             switch scalar {
             case "'": word += #"'\''"#
             case "\\": word += #"'\\'"#
-            // csh looks for its history even between quotes.
+            // csh expands its history even between quotes.
             case "!": word += #"'\!'"#
             default: word.unicodeScalars.append(scalar)
             }

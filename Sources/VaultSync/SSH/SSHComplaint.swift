@@ -1,23 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// How a program has ended.
+/// The end of a program.
 enum SSHEnding: Equatable {
     case exited(Int32)
     case killed(Int32)
 }
 
-/// Why there is no connection by ssh, in words for a person, with what to do about it.
+/// The reason why there is no connection by ssh, in words for a person, with advice.
 struct SSHComplaint {
-    /// What ssh, and the server, have said on standard error: any bytes.
+    /// The output of ssh and the server on standard error: any bytes.
     let said: String
-    /// Nil: it has not ended.
+    /// `nil` while the program runs.
     let ending: SSHEnding?
     let failure: PipeFailure
-    /// What a person types to get to the server.
+    /// The command that a person types to reach the server.
     let byHand: String
 
     private static let longestQuotation = 400
-    /// The exit code of ssh's own errors; others are those of the program on the server.
+    /// The exit code of ssh's own errors; the program on the server has the others.
     private static let ownStatus: Int32 = 255
 
     var words: String {
@@ -40,7 +40,7 @@ struct SSHComplaint {
         }
     }
 
-    /// The last lines, without what ends them.
+    /// The last three lines, without trailing periods and spaces.
     private var lines: String {
         let lines = said.split(whereSeparator: \.isNewline).map { line in
             String(line.reversed().drop { $0 == "." || $0.isWhitespace }.reversed())

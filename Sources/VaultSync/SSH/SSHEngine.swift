@@ -2,10 +2,10 @@
 internal import Synchronization
 package import VaultFormat
 
-/// Folders of servers that are reached by the user's own `ssh`, with `vault remote serve` at the other end.
+/// Folders of servers that the user's own `ssh` reaches, with `vault remote serve` at the other end.
 ///
-/// One connection a remote, whatever realms are asked for; it stays open as long as this value, and is opened again
-/// when it broke.
+/// Each remote has one connection for all its realms. The connection stays open as long as this value, and is opened
+/// again after a failure.
 package final class SSHEngine: RemoteEngine {
     private let links = Mutex<[RemoteURL: ServedLink]>([:])
     private let patience: Duration

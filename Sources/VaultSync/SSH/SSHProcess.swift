@@ -5,7 +5,7 @@ internal import Glibc
 internal import Synchronization
 internal import SystemPackage
 
-/// A running `ssh`: its end, and what it says.
+/// A running `ssh`: its output on standard error, and its end.
 final class SSHProcess: ServedPeer {
     private struct State {
         var said: [UInt8] = []
@@ -14,21 +14,21 @@ final class SSHProcess: ServedPeer {
     }
 
     private static let longestSaying = 2048
-    /// How long what has ended may take to say why, and what was told to end to do that.
+    /// The longest wait for an ended program's last words, and for the end of a program after SIGTERM.
     private static let patience = Duration.seconds(1)
 
     private let command: SSHCommand
     private let number: Int32
-    /// Readable once it has ended.
+    /// A pidfd, readable once the process has ended.
     private let handle: Int32
     private let stopPipe: StopPipe
     private let listening = DispatchGroup()
     private let state = Mutex(State())
 
-    /// Starts it in a session of its own: what a terminal sends to this command is not meant for it, and it finds no
+    /// Starts `ssh` in a session of its own: signals of the terminal to this command do not reach it, and it finds no
     /// terminal to ask at.
     ///
-    /// - Throws: `.unreachable` when there is no ssh.
+    /// - Throws: `.unreachable` if no ssh is installed.
     static func start(
         _ command: SSHCommand, patience: Duration
     ) throws(RecordStoreError) -> (FramePipes, SSHProcess) {
@@ -48,7 +48,7 @@ final class SSHProcess: ServedPeer {
         }
     }
 
-    /// A pipe, whose ends are closed with the value but for those that went on to an owner of their own.
+    /// A pipe that closes its ends with the value, except the ends that a new owner has taken.
     private final class Ends {
         var reading: Int32
         var writing: Int32
@@ -65,7 +65,7 @@ final class SSHProcess: ServedPeer {
     ) throws(Errno) -> Int32 {
         var pointers = unsafe arguments.map { unsafe strdup($0) } + [nil]
         defer { unsafe pointers.forEach { unsafe free($0) } }
-        // The strings live as long as the call.
+        // The strings outlive the call.
         let result = unsafe pointers.withUnsafeMutableBufferPointer {
             unsafe clinux_spawn_helper($0.baseAddress, nil, input, output, error, 1)
         }
@@ -75,7 +75,7 @@ final class SSHProcess: ServedPeer {
 
     private init(_ command: SSHCommand, _ number: Int32, _ error: Int32, _ stop: StopPipe) {
         (self.command, self.number, stopPipe) = (command, number, stop)
-        // A process that was not waited for keeps its number.
+        // A process keeps its number until it is reaped.
         handle = Int32(clamping: clinux_process(number))
         _ = clinux_set_nonblocking(error)
         DispatchQueue(label: "vault.ssh").async(group: listening) { [self] in listen(to: error) }
@@ -83,7 +83,7 @@ final class SSHProcess: ServedPeer {
 
     deinit { if handle >= 0 { close(handle) } }
 
-    /// The last of what it says is kept; all of it is read, so that it does not wait.
+    /// Reads all of standard error, so that the process never blocks, and keeps the end of it.
     private func listen(to error: Int32) {
         defer { close(error) }
         var part = [UInt8](repeating: 0, count: 4096)
@@ -102,7 +102,7 @@ final class SSHProcess: ServedPeer {
     func reason(of failure: PipeFailure) -> RecordStoreError {
         if failure == .ended {
             _ = reap(within: Self.patience)
-            // What it has started may keep its standard error open.
+            // A child of the process may keep its standard error open.
             _ = listening.wait(timeout: .now() + Self.patience / .seconds(4))
         }
         let (said, ending) = state.withLock { ($0.said, $0.ending) }
@@ -124,10 +124,11 @@ final class SSHProcess: ServedPeer {
         listening.wait()
     }
 
-    /// Once it was reaped its number may be another process's.
+    /// Sends nothing after the reaping: another process may have the number by then.
     private func signal(_ number: CInt) { state.withLock { if !$0.isReaped { kill(self.number, number) } } }
 
-    /// - Returns: whether it has ended in that time; nil: it is waited for.
+    /// - Parameter patience: the longest wait; `nil` waits until the end.
+    /// - Returns: whether the process has been reaped.
     private func reap(within patience: Duration?) -> Bool {
         if let patience, handle >= 0 {
             _ = clinux_has_ended(handle, Int32(clamping: Int64(patience / .milliseconds(1))))

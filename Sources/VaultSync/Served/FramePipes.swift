@@ -7,20 +7,20 @@ internal import VaultFormat
 
 /// Both directions of a connection. One thread reads, any thread writes.
 final class FramePipes: Sendable {
-    /// How long the other side may be without taking or giving a byte, when something is due.
+    /// The longest wait, in a read or a write that is due, for a byte from or to the other side.
     let patience: Duration
     private let input: Int32
     private let output: Int32
     private let ownsDescriptors: Bool
-    /// What the flags of both were.
+    /// The original flags of both descriptors.
     private let flags: (input: Int, output: Int)
     private let stopPipe: StopPipe
     private let writing = Mutex(())
 
     /// - Parameters:
-    ///   - input: to be read, without waiting.
-    ///   - output: to be written, without waiting.
-    ///   - ownsDescriptors: whether they are closed with the value; else see ``giveBack()``.
+    ///   - input: the descriptor to read, made non-blocking.
+    ///   - output: the descriptor to write, made non-blocking.
+    ///   - ownsDescriptors: whether both are closed with the value; otherwise see ``giveBack()``.
     init(input: Int32, output: Int32, ownsDescriptors: Bool, patience: Duration) throws(Errno) {
         (self.input, self.output, self.ownsDescriptors) = (input, output, ownsDescriptors)
         self.patience = patience
@@ -34,15 +34,15 @@ final class FramePipes: Sendable {
         if output != input { close(output) }
     }
 
-    /// Leaves descriptors that belong to others as they were: other processes may share them.
+    /// Restores the flags of borrowed descriptors, which other processes may share.
     func giveBack() {
-        // Both may be one.
+        // Both may be the same descriptor.
         for (end, flags) in [(output, flags.output), (input, flags.input)] where flags >= 0 {
             clinux_set_flags(end, flags)
         }
     }
 
-    /// Whatever waits for the other side does so no more.
+    /// Ends every wait for the other side.
     func stop() { stopPipe.stop() }
 
     func send(_ frame: ServedFrame) throws(PipeFailure) { try send(frame.encoded) }
@@ -51,7 +51,7 @@ final class FramePipes: Sendable {
         try writing.withLock { _ throws(PipeFailure) in
             var done = 0
             while done < bytes.count {
-                // The bytes live as long as the call.
+                // The bytes outlive the call.
                 let written = unsafe bytes.withUnsafeBytes { bytes in
                     unsafe bytes.baseAddress.map { unsafe clinux_write_some(output, $0 + done, bytes.count - done) }
                         ?? 0
@@ -70,12 +70,12 @@ final class FramePipes: Sendable {
         }
     }
 
-    /// What there is to read, as much as there is room for.
+    /// Reads the available bytes, as many as fit.
     ///
     /// - Parameters:
-    ///   - room: is written from its beginning.
-    ///   - patience: nil: as long as it takes.
-    /// - Returns: how many bytes there are.
+    ///   - room: the buffer, which is filled from its beginning.
+    ///   - patience: the longest wait; `nil` waits without limit.
+    /// - Returns: the number of bytes read.
     fileprivate func receive(into room: inout [UInt8], within patience: Duration?) throws(PipeFailure) -> Int {
         while true {
             let count = unsafe read(input, &room, room.count)
@@ -91,7 +91,7 @@ final class FramePipes: Sendable {
     }
 }
 
-/// What was read from a connection and not yet understood.
+/// A buffer of bytes that were read from a connection and not yet parsed.
 struct FrameReader {
     private let pipes: FramePipes
     private var room = [UInt8](repeating: 0, count: 64 << 10)
@@ -100,9 +100,9 @@ struct FrameReader {
 
     init(_ pipes: FramePipes) { self.pipes = pipes }
 
-    /// What comes before the first frame. Each side says at once which version it speaks.
+    /// Reads the greeting, which precedes the first frame. Each side sends its protocol version at once.
     ///
-    /// - Throws: `.violation`, with the beginning of what another program says instead.
+    /// - Throws: `.violation`, with the beginning of another program's output.
     mutating func readGreeting() throws(PipeFailure) {
         do throws(PipeFailure) { try fill(ServedFrame.greeting.count, idle: pipes.patience) } catch {
             guard start < buffer.count else { throw error }
@@ -120,11 +120,11 @@ struct FrameReader {
         "'" + String(decoding: buffer[start...].prefix(200), as: UTF8.self) + "'"
     }
 
-    /// - Parameter idle: how long the next frame may be away; nil: as long as it takes.
+    /// - Parameter idle: the longest wait for the start of the next frame; `nil` waits without limit.
     mutating func next(idle: Duration?) throws(PipeFailure) -> ServedFrame {
         try fill(ServedFrame.headLength, idle: idle)
         let length = Int(buffer.span.integer(at: start, as: UInt32.self))
-        // Before there is memory for it.
+        // Checked before memory is allocated.
         guard length <= ServedFrame.limit else { throw .violation("a frame of \(length) bytes") }
         try fill(ServedFrame.headLength + length, idle: pipes.patience)
         let content = start + ServedFrame.headLength
@@ -145,7 +145,7 @@ struct FrameReader {
                 let count = try pipes.receive(into: &room, within: isBegun ? pipes.patience : idle)
                 buffer += room[..<count]
             } catch {
-                // A frame that was cut off is no end.
+                // The end of the input inside a frame is a violation, not an end.
                 throw error == .ended && isBegun ? .violation("a part of a frame") : error
             }
         }

@@ -3,16 +3,17 @@ package import SystemPackage
 package import VaultFormat
 package import VaultStorage
 
-/// The records below a directory, for a ``ServedRecordStore`` at the other end of two pipes. No keys, and no vault.
+/// A server of the records below a directory, for a ``ServedRecordStore`` at the other end of two pipes. The server has
+/// no keys and no vault.
 ///
-/// The other side is as hostile as any device: it gets at nothing but records of the realms that it may have. Questions
-/// are answered one after the other, and of a record that is read no more than one is in memory.
+/// The client is as hostile as any device: it reaches only records of its permitted realms. The server answers
+/// questions one after the other, and a read holds at most one record in memory.
 package final class RecordServer {
-    /// What a client may do.
+    /// The rights of a client.
     package struct Rules: Sendable {
-        /// Which fleets it gets at; empty: all of them. Mailboxes of devices that want to join are always among them.
+        /// The permitted fleets; empty permits all. Mailboxes of joining devices are always permitted.
         package let realms: Set<RealmID>
-        /// Whether nothing is removed.
+        /// Whether removals are denied.
         package let isAppendOnly: Bool
 
         package init(realms: Set<RealmID> = [], isAppendOnly: Bool = false) {
@@ -22,7 +23,7 @@ package final class RecordServer {
 
     private static let storesAtOnce = 8
     private static let watchesAtOnce = 8
-    /// How long the server is silent at most; the client waits for thrice that.
+    /// The longest silence of the server; the client waits three times as long.
     package static let aliveInterval = Duration.seconds(10)
     package static let patience = Duration.seconds(30)
 
@@ -34,10 +35,10 @@ package final class RecordServer {
     private var watches: [UInt32: any RecordWatch] = [:]
 
     /// - Parameters:
-    ///   - root: from the file system's root; has to be there.
-    ///   - input: what the client says; not closed, and left as it was.
-    ///   - output: what the client is told; not closed, and left as it was.
-    /// - Throws: when the process may open no more files.
+    ///   - root: an absolute path of an existing directory.
+    ///   - input: the client's questions; not closed, and its flags are restored.
+    ///   - output: the answers to the client; not closed, and its flags are restored.
+    /// - Throws: `.inputOutput` if the process may open no more files.
     package init(
         _ root: FilePath, _ rules: Rules, input: Int32, output: Int32,
         on fileSystem: any VaultFileSystem = LinuxFileSystem(), patience: Duration = patience
@@ -48,9 +49,9 @@ package final class RecordServer {
         } catch { throw .inputOutput(error, root.string) }
     }
 
-    /// Serves until the client has gone.
+    /// Serves until the client is gone.
     ///
-    /// - Returns: nil, or why the client is served no more.
+    /// - Returns: the reason why the server has dropped the client, or `nil`.
     package func run(aliveEvery interval: Duration = aliveInterval) -> String? {
         defer { pipes.giveBack() }
         var reader = FrameReader(pipes)
@@ -79,7 +80,7 @@ package final class RecordServer {
 
     // MARK: Questions
 
-    /// Why a question is not answered with what is asked for.
+    /// The reason why a question gets no answer.
     private enum Obstacle: Error {
         case pipe(PipeFailure)
         case store(RecordStoreError)
@@ -105,7 +106,7 @@ package final class RecordServer {
         if let end { try pipes.send(ServedFrame(.done, frame.id, end)) }
     }
 
-    /// - Returns: what the last frame of the answer holds; nil: there is none.
+    /// - Returns: the content of the answer's last frame; `nil` if the question has no answer.
     private func answer(
         _ question: ServedFrame.Question, _ id: UInt32, _ reader: inout ByteReader, _ hints: ServedHints
     ) throws(Obstacle) -> [UInt8]? {
@@ -163,7 +164,7 @@ package final class RecordServer {
         var failure: PipeFailure?
         do throws(RecordStoreError) {
             try store.read([StreamStart(start.stream, from: start.sequence)]) { record throws(RecordStoreError) in
-                // Of one address all records are in one page: the next one begins behind it.
+                // All records of one address are in one page: the next page begins after the address.
                 guard length < ServedPage.length || last == record.address.sequence else { throw .stopped }
                 (length, last) = (length + record.bytes.count, record.address.sequence)
                 do throws(PipeFailure) { try pipes.send(Self.frame(record, id)) } catch {
@@ -249,7 +250,7 @@ package final class RecordServer {
         return store
     }
 
-    /// Under zeros lie mailboxes alone: what a client that has to keep to its realm could otherwise fill.
+    /// Permits only mailboxes in the realm of zeros: a client that is limited to its realm could fill any other kind.
     private func check(_ stream: RecordStream, of store: DirectoryRecordStore) throws(Obstacle) {
         guard store.realm != .zero || stream.kind == .mailbox else {
             throw .store(.denied("it serves mailboxes of no fleet alone"))
@@ -270,7 +271,7 @@ package final class RecordServer {
 }
 
 extension RecordStoreError {
-    /// Without the place of the folder, which is the server's own affair: its name alone.
+    /// The error without the path of the folder, which the client does not learn; only the last component is sent.
     fileprivate func below(_ root: FilePath) -> RecordStoreError {
         func inside(_ place: String) -> String {
             place.hasPrefix(root.string) ? "…" + place.dropFirst(root.string.count) : place

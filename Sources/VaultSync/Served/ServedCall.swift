@@ -3,7 +3,7 @@ internal import Dispatch
 internal import Synchronization
 internal import VaultFormat
 
-/// A question that is under way, and what has come back of its answer.
+/// A pending question, and the frames of its answer so far.
 final class ServedCall: Sendable {
     private struct State {
         var frames: [ServedFrame] = []
@@ -14,9 +14,9 @@ final class ServedCall: Sendable {
     }
 
     let id: UInt32
-    /// Which frames come before the last; nil: none.
+    /// The kind of the frames before the last; `nil` if the answer has only one frame.
     private let part: ServedFrame.Answer?
-    /// How many bytes all of them may have.
+    /// The most bytes of all frames before the last.
     private let limit: Int
     private let state = Mutex(State())
     private let end = DispatchSemaphore(value: 0)
@@ -25,8 +25,8 @@ final class ServedCall: Sendable {
         (self.id, self.part, self.limit) = (id, part, limit)
     }
 
-    /// - Returns: whether it was the last frame.
-    /// - Throws: `.violation`
+    /// - Returns: whether the frame was the last.
+    /// - Throws: `.violation` for a frame that does not fit the question.
     func take(_ frame: ServedFrame) throws(PipeFailure) -> Bool {
         switch ServedFrame.Answer(rawValue: frame.what) {
         case .done:
@@ -54,7 +54,7 @@ final class ServedCall: Sendable {
         end.signal()
     }
 
-    /// No caller wants the answer any more; what is still to come of it is dropped.
+    /// Drops the rest of the answer, which no caller wants any more.
     func forget() {
         state.withLock { state in
             state.isForgotten = true
@@ -62,7 +62,7 @@ final class ServedCall: Sendable {
         }
     }
 
-    /// - Returns: the frames before the last, and what the last holds. Nil: there is no answer in that time.
+    /// - Returns: the frames before the last, and the content of the last. `nil` after a timeout.
     func answer(
         within patience: Duration
     ) -> Result<(parts: [ServedFrame], end: [UInt8]), RecordStoreError>? {

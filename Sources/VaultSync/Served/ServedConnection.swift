@@ -5,25 +5,27 @@ internal import VaultFormat
 
 /// The program at the other end of a connection's pipes.
 protocol ServedPeer: Sendable {
-    /// Why the connection broke, for a person to read; what the program has said of it is asked for here.
+    /// Reads what the program has said about the failure, and returns the reason for a person.
     func reason(of failure: PipeFailure) -> RecordStoreError
-    /// Ends the program and waits for that.
+    /// Ends the program and waits for its end.
     func end()
 }
 
-/// One conversation with a ``RecordServer``: questions of several threads at once. What the other side sends is hostile
-/// until it was checked.
+/// A connection to a ``RecordServer``, which carries questions of several threads at once. The server's frames are
+/// hostile until they are checked.
 ///
-/// A thread of its own reads all the time, so that no answer is in the way of a question.
+/// A thread of its own reads all the time, so that no answer blocks a question.
 final class ServedConnection: Sendable {
-    /// How long the whole of an answer may take, signs of life included.
+    /// The longest wait for a whole answer, even while the server shows signs of life.
     private static let answerPatience = Duration.seconds(300)
 
     private let core: Core
     private let reading = DispatchGroup()
     private let peer: any ServedPeer
 
-    /// Greets, and is greeted.
+    /// Exchanges greetings.
+    ///
+    /// - Throws: the peer's reason, after the peer's end.
     init(_ pipes: FramePipes, with peer: any ServedPeer) throws(RecordStoreError) {
         self.peer = peer
         core = Core(pipes)
@@ -44,18 +46,18 @@ final class ServedConnection: Sendable {
 
     deinit {
         core.pipes.stop()
-        // A hint may let go of the connection that it came by.
+        // The hint's callback may release the connection that delivers it.
         if !core.isReader { reading.wait() }
     }
 
-    /// Nil: it is not broken.
+    /// `nil` while the connection works.
     var failure: RecordStoreError? { core.state.withLock { $0.failure } }
 
-    /// Asks, and does not wait for the answer.
+    /// Sends a question without waiting for the answer.
     ///
     /// - Parameters:
-    ///   - part: the frames that come before the last one of the answer; nil: none.
-    ///   - limit: how many bytes those may have.
+    ///   - part: the kind of the frames before the last of the answer; `nil` if there are none.
+    ///   - limit: the most bytes of those frames.
     func ask(
         _ question: ServedFrame.Question, _ content: [UInt8], parts part: ServedFrame.Answer? = nil, limit: Int = 0
     ) throws(RecordStoreError) -> ServedCall {
@@ -77,7 +79,7 @@ final class ServedConnection: Sendable {
         return try answer.get()
     }
 
-    /// What a server that keeps to the protocol does not send ends the connection.
+    /// Ends the connection after a violation of the protocol, and returns the reason.
     func violated(_ what: String) -> RecordStoreError {
         let reason = peer.reason(of: .violation(what))
         core.fail(reason)
@@ -91,7 +93,7 @@ final class ServedConnection: Sendable {
             if let failure = state.failure { throw failure }
             let call = ServedCall(state.takeID(), parts: nil, limit: 0)
             state.calls[call.id] = call
-            // Before the answer: a hint may follow that at once.
+            // Registered before the answer: a hint may follow the answer at once.
             state.watches[call.id] = gate
             return call
         }
@@ -108,7 +110,7 @@ final class ServedConnection: Sendable {
     func unwatch(_ id: UInt32) {
         let isThere = core.state.withLock { state in
             guard state.failure == nil, state.watches.removeValue(forKey: id) != nil else { return false }
-            // Hints that are on their way still name it.
+            // Hints in transit still have this number.
             state.endedWatches.insert(id)
             return true
         }
@@ -117,14 +119,14 @@ final class ServedConnection: Sendable {
 
     private func send(_ frame: ServedFrame) throws(RecordStoreError) {
         do throws(PipeFailure) { try core.pipes.send(frame) } catch {
-            // The thread that reads may know more about the end.
+            // The reading thread may know a better reason.
             if error != .stopped { core.fail(peer.reason(of: error)) }
             throw failure ?? .unreachable("the connection was ended")
         }
     }
 }
 
-/// What the reading thread shares with those that ask.
+/// The state that the reading thread shares with the asking threads.
 private final class Core: Sendable {
     struct State {
         private var lastID: UInt32 = 0
@@ -133,7 +135,7 @@ private final class Core: Sendable {
         var endedWatches: Set<UInt32> = []
         var failure: RecordStoreError?
 
-        /// 0 is no question's.
+        /// Returns an unused number. 0 marks frames of no question.
         mutating func takeID() -> UInt32 {
             repeat { lastID &+= 1 } while lastID == 0 || calls[lastID] != nil || watches[lastID] != nil
             return lastID
@@ -144,7 +146,7 @@ private final class Core: Sendable {
     let state = Mutex(State())
     private let reader = Atomic<UInt>(0)
 
-    /// Whether this very thread reads.
+    /// Whether the calling thread is the reading thread.
     var isReader: Bool { reader.load(ordering: .acquiring) == HintGate.thread }
 
     init(_ pipes: FramePipes) { self.pipes = pipes }
@@ -153,7 +155,7 @@ private final class Core: Sendable {
         self.reader.store(HintGate.thread, ordering: .releasing)
         var reader = first
         do throws(PipeFailure) {
-            // The server says that it is there when there is nothing else to say.
+            // An idle server sends signs of life.
             while true { try take(try reader.next(idle: pipes.patience)) }
         } catch {
             fail(error == .stopped ? .unreachable("the connection was ended") : peer.reason(of: error))
@@ -180,7 +182,7 @@ private final class Core: Sendable {
         }
     }
 
-    /// Whatever waits for an answer hears why there is none.
+    /// Ends every wait for an answer with the failure, and every watch.
     func fail(_ failure: RecordStoreError) {
         let (calls, watches) = state.withLock { state in
             if state.failure == nil { state.failure = failure }

@@ -6,37 +6,37 @@ internal import VaultFormat
 /// Integers are little-endian.
 struct ServedFrame {
     static let magic = Array("VLTSRV".utf8)
-    /// What each side sends first: whose protocol it is, and its version.
+    /// The first bytes of each side: the name of the protocol, and its version.
     static let greeting = magic + [1, 0]
     static let headLength = 9
-    /// How many bytes follow a head: a longest record, and where it lies.
+    /// The most bytes after a head: a record of the greatest length, and its address.
     static let limit = 1 << 20 + 128
 
-    /// What is asked for, by the number of a question.
+    /// The kinds of a question, by their codes.
     enum Question: UInt8 {
-        /// Names of fleets.
+        /// The names of fleets.
         case realms = 1
         case heads, read, record, append
         case removeBelow, removeOne
         case watch
-        /// Its number is that of the watch, and nothing answers it.
+        /// Ends the watch that has the frame's number. The server does not answer.
         case unwatch
 
-        /// Whether it may be asked again when its answer was lost. A removal could meet what came in the place of what
-        /// it had removed.
+        /// Whether a question may be repeated after its answer was lost. A repeated removal could remove a record that
+        /// has meanwhile replaced the removed one.
         var isRepeatable: Bool { self != .removeBelow && self != .removeOne }
     }
 
-    /// What comes back, with the number of its question.
+    /// The kinds of an answer. An answer has the number of its question.
     enum Answer: UInt8 {
         case realms = 0x81
         case heads, record
-        /// The last one; what it holds depends on the question.
+        /// The last frame; its content depends on the question.
         case done
-        /// The last one: why it was not done.
+        /// The last frame of a question that failed: the error.
         case failed
         case hint
-        /// Of no question: the server is there.
+        /// A sign of life, with the number 0.
         case alive
     }
 
@@ -62,7 +62,7 @@ struct ServedFrame {
     }
 }
 
-/// How much of the records of a stream one answer has: then the reader asks for more.
+/// The size of a page: the records of a stream in one answer. The reader asks for more.
 enum ServedPage {
     static let length = 4 << 20
 
@@ -160,7 +160,7 @@ extension ByteReader {
         return StreamHead(stream, first: first, last: last, count: count == .max ? nil : count)
     }
 
-    /// What the other side says went wrong there.
+    /// Reads an error that the other side has met.
     mutating func storeError() throws(FormatError) -> RecordStoreError {
         let code = try integer(UInt8.self, .body)
         let errno = Errno(rawValue: CInt(bitPattern: try integer(UInt32.self, .body)))

@@ -2,15 +2,15 @@
 internal import Dispatch
 internal import Synchronization
 
-/// Tells the client what its watches hear, and from time to time that the server is there. A thread of its own, since
-/// the client may be slow to listen, and those who watch do not wait.
+/// A queue that sends the hints of watches, and periodic signs of life, to the client. A thread of its own sends them,
+/// since the client may read slowly and watches must not wait.
 final class ServedHints: Sendable {
     private struct State {
         var waiting: [(watch: UInt32, hint: RecordHint)] = []
         var isEnded = false
     }
 
-    /// More are one: that something has changed.
+    /// The most waiting hints; beyond this, one `.changed` replaces the hints of a watch.
     private static let limit = 256
 
     private let state = Mutex(State())
@@ -37,7 +37,7 @@ final class ServedHints: Sendable {
         if isAdded { bell.signal() }
     }
 
-    /// Returns when nothing is told any more.
+    /// Returns when nothing more is sent.
     func end() {
         state.withLock { $0.isEnded = true }
         bell.signal()
@@ -61,7 +61,7 @@ final class ServedHints: Sendable {
                 }
                 if isDue { try pipes.send(ServedFrame(.alive, 0)) }
             } catch {
-                // The thread that reads questions ends as well.
+                // The thread that reads questions ends too.
                 return pipes.stop()
             }
         }

@@ -2,9 +2,9 @@
 internal import Synchronization
 internal import VaultFormat
 
-/// A server, and the connection to it, which is opened when it is wanted and again after it broke.
+/// A server and the connection to it, which is opened on demand and again after a failure.
 final class ServedLink: Sendable {
-    /// Something that was asked, and is asked again if need be.
+    /// A sent question, with everything needed to send it again.
     struct Question {
         fileprivate let what: ServedFrame.Question
         fileprivate let content: [UInt8]
@@ -12,7 +12,7 @@ final class ServedLink: Sendable {
         fileprivate let limit: Int
         fileprivate let connection: ServedConnection
         fileprivate let call: ServedCall
-        /// Whether the connection had been there before.
+        /// Whether the connection was already open before the question.
         fileprivate let isOld: Bool
 
         func forget() { call.forget() }
@@ -23,11 +23,11 @@ final class ServedLink: Sendable {
 
     init(_ open: @escaping @Sendable () throws(RecordStoreError) -> ServedConnection) { self.open = open }
 
-    /// The connection that there is, or a new one.
+    /// Returns the current connection or a new one.
     private func connection() throws(RecordStoreError) -> (connection: ServedConnection, isOld: Bool) {
         try current.withLock { current throws(RecordStoreError) in
             if let current, current.failure == nil { return (current, true) }
-            // Before there is another one: a server may take few at a time.
+            // Closed before another is opened: a server may accept few connections at a time.
             current = nil
             let made = try open()
             current = made
@@ -54,7 +54,7 @@ final class ServedLink: Sendable {
 
     /// Waits for an answer, and checks it.
     ///
-    /// - Parameter check: throws for what a server that keeps to the protocol does not answer.
+    /// - Parameter check: throws for an answer that violates the protocol.
     func answer(
         to question: Question, _ check: ([ServedFrame], [UInt8]) throws(FormatError) -> Void
     ) throws(RecordStoreError) {
@@ -80,7 +80,7 @@ final class ServedLink: Sendable {
     func watch(
         _ content: [UInt8], _ gate: HintGate
     ) throws(RecordStoreError) -> (ServedConnection, UInt32) {
-        // Asked by a connection that has broken meanwhile, a watch would be lost before it began.
+        // An old connection may have broken unnoticed, and would lose the watch. A question that is repeated finds out.
         _ = try realms()
         let connection = try connection().connection
         return (connection, try connection.watch(content, gate))

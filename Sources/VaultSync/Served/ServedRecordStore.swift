@@ -4,14 +4,14 @@ internal import VaultFormat
 
 /// The records of a ``RecordServer``, at the other end of two pipes.
 ///
-/// A question is asked again by a new connection, once, when the one that it was asked by had been open before and
-/// broke, unless it removes records.
+/// A question whose connection breaks is repeated once by a new connection, if the old one was open before the question
+/// and the question removes no records.
 final class ServedRecordStore: RecordStore {
     private static let headsLimit = 64 << 20
 
     private let link: ServedLink
     private let realm: RealmID
-    /// How often something was stored by this value: what was read ahead is older than that.
+    /// The number of appends by this value. A page that was read ahead of an append may miss records.
     private let writes = Atomic<Int>(0)
 
     init(_ link: ServedLink, realm: RealmID) { (self.link, self.realm) = (link, realm) }
@@ -33,10 +33,10 @@ final class ServedRecordStore: RecordStore {
 
     // MARK: Reading
 
-    /// Records that were asked for, possibly before they were wanted.
+    /// A question for records, possibly sent ahead of need.
     private struct Page {
         let start: StreamStart
-        /// What ``writes`` was when it was asked for.
+        /// The value of ``writes`` when the question was sent.
         let writes: Int
         let question: ServedLink.Question
     }
@@ -60,7 +60,7 @@ final class ServedRecordStore: RecordStore {
                     hasMore = end == [1]
                 }
                 let next = records.last.map { StreamStart(start.stream, from: $0.address.sequence + 1) }
-                // While these are lent, what comes behind them is on its way.
+                // The next page is in transit while these records are lent.
                 if hasMore, let next {
                     ahead = try askPage(next)
                 } else if index + 1 < starts.count {
@@ -74,7 +74,7 @@ final class ServedRecordStore: RecordStore {
                 }
                 start = next
             }
-            // The borrower of a record may have stored one where the next stream was empty.
+            // The borrower of a record may have stored one in the next stream, which was empty before.
             if let read = ahead, read.writes != writes.load(ordering: .acquiring) {
                 read.question.forget()
                 ahead = nil
@@ -92,7 +92,7 @@ final class ServedRecordStore: RecordStore {
                 .read, content, parts: .record, limit: ServedPage.limit(of: start.stream.kind)))
     }
 
-    /// - Throws: when they are not those of the stream, in order.
+    /// - Throws: for records of another stream or out of order.
     private static func records(
         of start: StreamStart, _ parts: [ServedFrame]
     ) throws(FormatError) -> [StoredRecord] {
@@ -132,7 +132,7 @@ final class ServedRecordStore: RecordStore {
 
     // MARK: Writing
 
-    /// As many records in one question as a frame has room for: none is stored behind one that differs.
+    /// Sends as many records in one question as fit in a frame. Nothing is stored after a record that differs.
     func append(_ records: [StoredRecord]) throws(RecordStoreError) -> [Appended] {
         for record in records { try record.checkBounds() }
         var results: [Appended] = []

@@ -5,16 +5,16 @@ internal import VaultCrypto
 internal import VaultFormat
 internal import VaultStorage
 
-/// A record gets its name once all of it is on the disk. Its stream's folder is synced when the batch goes on to
-/// another stream, so that nothing outlasts a power cut that was stored after what did not.
+/// A record gets its name once all of its bytes are on the disk. A stream's folder is synced before the batch goes on
+/// to another stream, so that after a power cut no record is there whose predecessors in the batch are lost.
 extension DirectoryRecordStore {
     /// A stream's folder in use by one batch.
     private struct OpenStream {
         let stream: RecordStream
-        /// From the root down; the last is the stream's own.
+        /// The folders from the root down; the last is the stream's own.
         let folders: [any VaultDirectory]
         let folder: any VaultDirectory
-        /// The highest of the folders that has got a name which may not be durable.
+        /// The index of the highest folder with a new name that may not be durable.
         let unsettled: Int
     }
 
@@ -42,13 +42,13 @@ extension DirectoryRecordStore {
     private func store(_ record: StoredRecord, in open: OpenStream) throws(RecordStoreError) -> Appended {
         let name = RecordName(record.address.sequence)
         var temporary: Temporary?
-        // Others may write at the same moment, but not for ever.
+        // Other writers may interfere, but not for ever.
         for _ in 0..<8 {
             let found = try content(of: name, in: open.folder, of: record.address.stream.kind)
             switch found {
             case .record(let bytes, let file):
                 guard bytes == record.bytes else { return .differs }
-                // Its writer may have been killed, or be another program, which need not sync.
+                // The record's writer may have been killed, or be another program, which need not sync.
                 guard isDurable else { return .same }
                 try attempt(open.folder.path.appending(name.text)) { () throws(Errno) in try file.synchronize() }
                 return .same
@@ -67,14 +67,14 @@ extension DirectoryRecordStore {
         throw .inputOutput(.fileExists, open.folder.path.appending(name.text).string)
     }
 
-    /// - Returns: false when another file has come under the name.
+    /// - Returns: `false` if another file has taken the name.
     private func place(
         _ temporary: Temporary, as name: RecordName, over found: Content?, in open: OpenStream
     ) throws(RecordStoreError) -> Bool {
         try attempt(open.folder.path.appending(name.text)) { () throws(Errno) in
             guard case .unfinished = found else { return try temporary.place(as: name.text, replacing: false) }
-            // What another program has begun gives way, or a copy that broke off would be in the way for ever. The lock
-            // keeps this from a record that another writer has put there at the same moment.
+            // An unfinished file of another program gives way: otherwise a copy that broke off would block the address
+            // for ever. The lock protects a record that another writer puts there at the same moment.
             let old = try open.folder.open(name.text, writable: true)
             guard try old.tryLock(exclusive: true), let named = try open.folder.status(of: name.text) else {
                 return false
@@ -98,9 +98,9 @@ extension DirectoryRecordStore {
         }
     }
 
-    /// - Parameter time: by the clock of the file system, which need not be this device's.
+    /// - Parameter time: in seconds by the clock of the file system, which may differ from this device's.
     private func removeLeftovers(in folder: any VaultDirectory, before time: Double) {
-        // They cost space alone: what cannot be removed stays.
+        // Leftovers only cost space: those that cannot be removed stay.
         try? folder.forEachName { (name) throws(Errno) in
             guard RecordName.isTemporary(name), let status = try? folder.status(of: name), status.kind == .regular,
                 status.modified < time
@@ -111,7 +111,7 @@ extension DirectoryRecordStore {
 
     // MARK: Folders
 
-    /// Opens a stream's folder, made with what is missing above it.
+    /// Opens a stream's folder, and makes the missing folders on the way.
     private func makeFolder(of stream: RecordStream) throws(RecordStoreError) -> OpenStream {
         var folder: any VaultDirectory
         if let root = try openRoot() { folder = root } else { folder = try makeRoot() }
@@ -121,7 +121,7 @@ extension DirectoryRecordStore {
             try attempt(folder.path.appending(component)) { () throws(Errno) in
                 do throws(Errno) { folder = try folder.directory(component) } catch {
                     guard error == .noSuchFileOrDirectory else { throw error }
-                    // Another writer may be faster.
+                    // Another writer may have made the folder.
                     do throws(Errno) { try folder.createDirectory(component) } catch {
                         if error != .fileExists { throw error }
                     }
@@ -134,7 +134,7 @@ extension DirectoryRecordStore {
         return OpenStream(stream: stream, folders: folders, folder: folder, unsettled: unsettled)
     }
 
-    /// Syncs every directory that has got a name.
+    /// Syncs every directory that has got a new name.
     private func settle(_ open: OpenStream) throws(RecordStoreError) {
         guard isDurable else { return }
         for folder in open.folders[open.unsettled...].reversed() {
@@ -142,7 +142,7 @@ extension DirectoryRecordStore {
         }
         settled.withLock { settled in
             settled.kinds.insert(open.stream.kind)
-            // A fleet has few of the other kinds' streams at a time, and in the end any number.
+            // A fleet has few rosters and logs, but in the end any number of streams of the other kinds.
             if open.stream.kind == .roster || open.stream.kind == .log { settled.streams.insert(open.stream) }
         }
     }
@@ -159,7 +159,7 @@ extension DirectoryRecordStore {
     }
 }
 
-/// A file that is yet to be a record; goes with the value unless it was placed.
+/// A temporary file that becomes a record. Removed with the value unless it was placed.
 private final class Temporary {
     let file: any VaultFile
     private let name: String
@@ -174,7 +174,7 @@ private final class Temporary {
 
     deinit { if !isPlaced { try? folder.remove(name) } }
 
-    /// - Returns: false when the name is taken.
+    /// - Returns: `false` if the name is taken.
     func place(as name: String, replacing: Bool) throws(Errno) -> Bool {
         do throws(Errno) {
             try folder.install(file, temporaryName: self.name, as: name, replacing: replacing)

@@ -5,14 +5,14 @@ package import VaultCrypto
 package import VaultFormat
 package import VaultStorage
 
-/// Records as files `vlt1/<realm>/<kind>/<stream>/<number>` below a directory: one that devices share by Syncthing, NFS
-/// or a USB stick, or a device's own mirror.
+/// Records as files `vlt1/<realm>/<kind>/<stream>/<number>` below a directory: a directory that devices share by
+/// Syncthing, NFS or a USB stick, or a device's own mirror.
 ///
-/// Other devices and other programs put files there. What is no regular file of a record's name and length is not
-/// there: neither followed, nor opened if that could have effects, nor waited for.
+/// Other devices and programs put files there. Anything but a regular file with the name and length of a record counts
+/// as absent: the store does not follow it, does not wait for it, and does not open it if that could have effects.
 package final class DirectoryRecordStore: RecordStore {
     static let version = "vlt1"
-    /// How many names of a folder are kept in memory at a time to be read in order.
+    /// The most names of a folder in memory while the records are read in order.
     private static let namesAtOnce = 16_384
 
     let fileSystem: any VaultFileSystem
@@ -20,17 +20,17 @@ package final class DirectoryRecordStore: RecordStore {
     let realm: RealmID
     let createsRoot: Bool
     let random: any RandomSource
-    /// Whether a record is durable when `append` returns: a cache need not be.
+    /// Whether a record is durable when `append` returns. A cache needs no durability.
     let isDurable: Bool
-    /// Where names were made durable, up to the root.
+    /// Kinds and streams whose names are durable, up to the root.
     let settled = Mutex<(kinds: Set<RecordKind>, streams: Set<RecordStream>)>(([], []))
-    /// Where unfinished files were seen.
+    /// Streams whose folders have unfinished files.
     let littered = Mutex<Set<RecordStream>>([])
 
     /// - Parameters:
-    ///   - root: from the file system's root.
-    ///   - createsRoot: whether the first `append` makes the directory. Else one that is missing is `.unreachable`:
-    ///     what should be there may be on a medium that is not.
+    ///   - root: an absolute path.
+    ///   - createsRoot: whether the first `append` makes the directory. Otherwise a missing directory is
+    ///     `.unreachable`: its medium may not be mounted.
     package init(
         _ root: FilePath, realm: RealmID, createsRoot: Bool, on fileSystem: any VaultFileSystem = LinuxFileSystem(),
         random: any RandomSource = SystemRandom(), isDurable: Bool = true
@@ -43,7 +43,7 @@ package final class DirectoryRecordStore: RecordStore {
         self.isDurable = isDurable
     }
 
-    /// As the names of files tell; what is in them is not looked at.
+    /// The heads according to the names of files, without a look at their content.
     package func heads() throws(RecordStoreError) -> [StreamHead] {
         var heads: [StreamHead] = []
         for kind in RecordKind.allCases where kind.isHeaded {
@@ -91,7 +91,7 @@ package final class DirectoryRecordStore: RecordStore {
     package func remove(_ stream: RecordStream, below sequence: UInt64) throws(RecordStoreError) {
         guard let folder = try folder(of: stream) else { return }
         var (removesSome, removedSome) = (true, false)
-        // Some file systems skip names when others go while they are shown.
+        // Some file systems skip names when files are removed during the listing.
         while removesSome {
             removesSome = false
             try attempt(folder.path) { () throws(Errno) in
@@ -120,7 +120,7 @@ package final class DirectoryRecordStore: RecordStore {
         }
     }
 
-    /// Every number of the stream that has a file, in order.
+    /// Returns every number of the stream that has a file, in ascending order.
     package func sequences(of stream: RecordStream) throws(RecordStoreError) -> [UInt64] {
         guard let folder = try folder(of: stream) else { return [] }
         return try sequences(of: stream, in: folder)
@@ -139,7 +139,7 @@ package final class DirectoryRecordStore: RecordStore {
         }
     }
 
-    /// Every stream of every kind that has a folder, in order.
+    /// Returns every stream of every kind that has a folder, in order.
     package func streams() throws(RecordStoreError) -> [RecordStream] {
         var streams: [RecordStream] = []
         for kind in RecordKind.allCases { streams += try self.streams(of: kind) }
@@ -184,7 +184,7 @@ extension DirectoryRecordStore {
         return try folder(at: components, in: root)
     }
 
-    /// Nil: it is not there, or it is something else.
+    /// Returns `nil` if the folder is missing or is not a directory.
     private func folder(
         at components: [String], in root: any VaultDirectory
     ) throws(RecordStoreError) -> (any VaultDirectory)? {
@@ -198,12 +198,12 @@ extension DirectoryRecordStore {
         return folder
     }
 
-    /// Nil: it is yet to be made.
+    /// Returns `nil` if the root is yet to be made.
     func openRoot() throws(RecordStoreError) -> (any VaultDirectory)? {
         do throws(Errno) { return try fileSystem.openDirectory(root) } catch {
             switch error {
             case .noSuchFileOrDirectory where createsRoot: return nil
-            // What a medium that was taken away says, and a server that is.
+            // Errors of a medium that was removed, or of a file server that is gone.
             case .noSuchFileOrDirectory, .notDirectory, .socketNotConnected, .staleNFSFileHandle, .timedOut,
                 .hostIsDown,
                 .noRouteToHost, .operationNotSupportedByDevice, .noSuchAddressOrDevice:
@@ -229,7 +229,7 @@ extension DirectoryRecordStore {
         if isLittered { littered.withLock { _ = $0.insert(stream) } }
     }
 
-    /// What a name that is asked for, or an open of it, says when there is nothing of the kind.
+    /// Whether an open fails with this error because nothing of the kind is there.
     private static func isAbsence(_ error: Errno) -> Bool {
         error == .noSuchFileOrDirectory || error == .notDirectory || error == .tooManySymbolicLinkLevels
     }
@@ -238,21 +238,21 @@ extension DirectoryRecordStore {
 // MARK: Files
 
 extension DirectoryRecordStore {
-    /// What lies under a record's name.
+    /// The file under a record's name.
     enum Content {
         case record([UInt8], any VaultFile)
-        /// A file that is too short yet.
+        /// A file that is still too short.
         case unfinished(any VaultFile)
         case other
     }
 
-    /// Nil: there is nothing.
+    /// Returns `nil` if there is no file.
     func content(
         of name: RecordName, in folder: any VaultDirectory, of kind: RecordKind
     ) throws(RecordStoreError) -> Content? {
         let text = name.text
         return try attempt(folder.path.appending(text)) { () throws(Errno) in
-            // Before the open: opening a device can have effects of its own.
+            // Checked before the open: opening a device can have effects of its own.
             guard let named = try folder.status(of: text) else { return nil }
             guard named.kind == .regular else { return .other }
             let file: any VaultFile
@@ -260,7 +260,7 @@ extension DirectoryRecordStore {
                 if Self.isAbsence(error) { return nil }
                 throw error
             }
-            // And after it: this is the file that is read, whatever the name stood for before.
+            // Checked again after the open: this is the file that is read, even if the name has changed its meaning.
             let status = try file.status()
             guard status.kind == .regular, status.size <= kind.lengths.upperBound else { return .other }
             guard status.size >= kind.lengths.lowerBound else { return .unfinished(file) }

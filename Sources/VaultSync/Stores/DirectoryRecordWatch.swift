@@ -6,9 +6,10 @@ internal import SystemPackage
 internal import VaultFormat
 
 extension DirectoryRecordStore {
-    /// By inotify(7), which sees what this machine's processes do, and every 30 seconds, for what others do.
+    /// Watches by inotify(7), which reports changes by this machine's processes, and hints every 30 seconds, because of
+    /// changes by other machines.
     ///
-    /// - Throws: `.unreachable` for a root that should be there.
+    /// - Throws: `.unreachable` for a missing root that should be there.
     package func watch(
         _ hint: @escaping @Sendable (RecordHint) -> Void
     ) throws(RecordStoreError) -> (any RecordWatch)? {
@@ -25,8 +26,8 @@ extension DirectoryRecordStore {
     }
 }
 
-/// One thread that waits for what happens in the folders of a realm. Large values are not watched: an entry that names
-/// one comes after it.
+/// A thread that waits for changes in the folders of a realm. Large values are not watched: the entry that names one is
+/// stored after it.
 private final class DirectoryRecordWatch: RecordWatch {
     static let interval = Duration.seconds(30)
 
@@ -37,7 +38,7 @@ private final class DirectoryRecordWatch: RecordWatch {
     init(of store: DirectoryRecordStore, every interval: Duration, _ gate: HintGate) throws(Errno) {
         (stopPipe, self.gate) = (try StopPipe(), gate)
         var folders = try WatchedFolders(store)
-        // Before this returns: what is stored from now on is told of.
+        // Done before the return, so that every later change is reported.
         _ = folders.look()
         let first = folders
         DispatchQueue(label: "vault.folders").async(group: waiting) { [stopPipe] in
@@ -51,12 +52,12 @@ private final class DirectoryRecordWatch: RecordWatch {
     func end() {
         stopPipe.stop()
         gate.close()
-        // A hint may end its own watch.
+        // The hint's callback may end its own watch.
         if !gate.isDelivering { waiting.wait() }
     }
 }
 
-/// The folders of a realm from the root down to the streams', as far as they are there.
+/// The existing folders of a realm, from the root down to the streams.
 private struct WatchedFolders {
     private enum Folder: Equatable {
         case root, above, kind
@@ -70,7 +71,7 @@ private struct WatchedFolders {
         deinit { close(number) }
     }
 
-    /// The system lets a user have so many; what is not watched is looked at from time to time.
+    /// The system limits a user's watches; the periodic hint covers the folders without one.
     private static let limit = 8192
 
     private let store: DirectoryRecordStore
@@ -84,9 +85,9 @@ private struct WatchedFolders {
         self.watches = Descriptor(Int32(watches))
     }
 
-    /// Watches what is there and was not watched.
+    /// Watches the folders that are new.
     ///
-    /// - Returns: whether a stream's folder is among that: something may be in it already.
+    /// - Returns: whether one of them is a stream's folder, which may have records already.
     mutating func look() -> Bool {
         var path = store.root
         add(path, .root)
@@ -108,13 +109,13 @@ private struct WatchedFolders {
 
     @discardableResult
     private mutating func add(_ path: FilePath, _ folder: Folder) -> Bool {
-        // The same folder has the same number again.
+        // The same folder gets the same number again.
         let number = unsafe clinux_watch_folder(watches.number, path.string)
         guard number >= 0 else { return false }
         return folders.updateValue(folder, forKey: Int32(number)) == nil
     }
 
-    /// Tells until it is stopped, or the root has gone.
+    /// Hints until the watch is stopped or the root is gone.
     mutating func wait(until stop: StopPipe, every interval: Duration, _ gate: HintGate) {
         var due = ContinuousClock.now + interval
         while true {
@@ -140,7 +141,7 @@ private struct WatchedFolders {
         let name: String
     }
 
-    /// struct inotify_event: `wd i32, mask u32, cookie u32, len u32`, and a name with zero bytes behind it.
+    /// `struct inotify_event`: `wd i32, mask u32, cookie u32, len u32`, then a name that is padded with zero bytes.
     private mutating func next() -> [Event] {
         var bytes = [UInt8](repeating: 0, count: 16 << 10)
         let count = unsafe read(watches.number, &bytes, bytes.count)

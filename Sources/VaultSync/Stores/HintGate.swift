@@ -2,11 +2,11 @@
 internal import Glibc
 internal import Synchronization
 
-/// Lets hints through until it is closed; then none is under way any more.
+/// A gate for hints. Once it is closed, no hint is delivered or under way.
 package final class HintGate: Sendable {
     private let hint: @Sendable (RecordHint) -> Void
     private let isOpen = Mutex(true)
-    /// The thread that delivers a hint; 0: none does. A hint may close the gate itself.
+    /// The thread that delivers a hint, or 0. The hint's callback may close the gate.
     private let deliverer = Atomic<UInt>(0)
     private let isClosed = Atomic<Bool>(false)
 
@@ -28,7 +28,7 @@ package final class HintGate: Sendable {
         isOpen.withLock { $0 = false }
     }
 
-    /// Whether this very thread delivers a hint.
+    /// Whether the calling thread delivers a hint.
     var isDelivering: Bool { deliverer.load(ordering: .acquiring) == Self.thread }
 
     static var thread: UInt { UInt(pthread_self()) }

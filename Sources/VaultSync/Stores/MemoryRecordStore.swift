@@ -2,7 +2,7 @@
 internal import Synchronization
 package import VaultFormat
 
-/// Records that live as long as the value.
+/// A store in memory, whose records live as long as the value.
 package final class MemoryRecordStore: RecordStore {
     private let streams = Mutex<[RecordStream: [UInt64: [UInt8]]]>([:])
 
@@ -25,7 +25,7 @@ package final class MemoryRecordStore: RecordStore {
         for start in starts {
             var next: UInt64? = start.sequence
             while let from = next {
-                // Lent outside the lock: who takes one may look for others, or write.
+                // Lent outside the lock: the borrower may read or write other records.
                 let seen = streams.withLock { $0[start.stream, default: [:]].filter { $0.key >= from } }
                 for (sequence, bytes) in seen.sorted(by: { $0.key < $1.key }) {
                     try take(StoredRecord(RecordAddress(start.stream, sequence), bytes))

@@ -2,10 +2,10 @@
 internal import Synchronization
 internal import VaultFormat
 
-/// Up to where a process has read the logs of servers lately, and found what it knew.
+/// The positions up to which a process has lately read the logs of servers without surprise.
 ///
-/// With each sync a device asks again for the last record of every log that has nothing new, since another one there
-/// would be a fork. Syncs that come by themselves do so hourly: a change costs them no question for each device.
+/// A sync asks for the last record of each log without news again, since another record there would be a fork.
+/// Automatic syncs do so once an hour, so that a change does not cost a question for each device.
 final class RecentLooks: Sendable {
     private struct Place: Hashable {
         let url: RemoteURL
@@ -27,7 +27,7 @@ final class RecentLooks: Sendable {
         }
     }
 
-    /// - Parameter ends: nil: something was wrong, and all of it is looked at again.
+    /// - Parameter ends: `nil` after a fault: the next sync looks at everything again.
     func note(_ ends: [RecordStream: UInt64]?, at url: RemoteURL, _ realm: RealmID) {
         looks.withLock { looks in
             let place = Place(url: url, realm: realm)

@@ -2,15 +2,15 @@
 package import VaultFormat
 
 extension RecordKind {
-    /// How many bytes a record may have. What is shorter was not written to its end.
+    /// The permitted sizes of a record in bytes. A shorter file was not written to its end.
     package var lengths: ClosedRange<Int> { 64...limit }
 
-    /// Whether the heads of its streams are compared.
+    /// Whether heads report the streams of this kind.
     var isHeaded: Bool { self != .mailbox }
 }
 
 extension StoredRecord {
-    /// - Throws: `.invalid`
+    /// - Throws: `.invalid` for a sequence number or a length out of bounds.
     package func checkBounds() throws(RecordStoreError) {
         guard RecordAddress.sequences.contains(address.sequence) else {
             throw .invalid("records are numbered from 1 to \(RecordAddress.sequences.upperBound)")

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 internal import VaultFormat
 
-/// The name of a file that is a record, or a second one at the same address: what Syncthing makes of two files of one
-/// name.
+/// The name of a record's file, or of a second record at the same address: Syncthing renames one of two files that have
+/// the same name.
 struct RecordName: Comparable {
     let sequence: UInt64
-    /// What follows the number in the name of a second record.
+    /// The rest of the name after the number; empty unless this is a second record.
     let suffix: String
 
     init(_ sequence: UInt64) { (self.sequence, suffix) = (sequence, "") }
 
-    /// Nil: no record has such a name.
+    /// Fails for the name of anything but a record.
     init?(_ name: String) {
         var sequence: UInt64 = 0
         let utf8 = name.utf8
@@ -26,7 +26,7 @@ struct RecordName: Comparable {
             return
         }
         suffix = String(decoding: utf8.dropFirst(16), as: UTF8.self)
-        // Of a name that is not UTF-8 this would be another name.
+        // Decoding changes a suffix that is not UTF-8, so only plain ASCII is accepted.
         guard suffix.hasPrefix(Self.conflict), suffix.utf8.dropFirst(Self.conflict.utf8.count).allSatisfy(Self.isPlain)
         else { return nil }
     }
@@ -37,7 +37,7 @@ struct RecordName: Comparable {
 
     static func < (a: RecordName, b: RecordName) -> Bool { (a.sequence, a.suffix) < (b.sequence, b.suffix) }
 
-    /// `.tmp-` and sixteen digits: what a writer had not finished when it ended.
+    /// Whether a name is `.tmp-` and sixteen digits: a file that its writer did not finish.
     static func isTemporary(_ name: String) -> Bool {
         name.hasPrefix(temporary) && name.utf8.count == temporary.utf8.count + 16
             && name.utf8.dropFirst(temporary.utf8.count).allSatisfy { value($0) != nil }
@@ -69,14 +69,14 @@ struct RecordName: Comparable {
     }
 }
 
-/// The lowest names of a folder, however many there are in it: all of an address, or none.
+/// The lowest names of a folder of any size. All names of an address are included, or none.
 struct LowestRecordNames {
-    /// More than one alike is read to show that there is more than one; these are enough.
+    /// The most conflicting names that are read for an address. A second record already proves a fork.
     static let conflictsPerAddress = 8
 
     private let capacity: Int
     private var names: [RecordName] = []
-    /// What is here or higher is left for another look.
+    /// Names with this number or a higher one are left for another pass.
     private var ceiling: UInt64?
 
     init(capacity: Int) { self.capacity = max(capacity, Self.conflictsPerAddress + 1) }

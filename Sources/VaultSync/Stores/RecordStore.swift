@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package import VaultFormat
 
-/// A record as a store has it: sealed, and never changed.
+/// A record in a store: sealed, and never changed.
 package struct StoredRecord: Equatable, Sendable {
     package let address: RecordAddress
     package let bytes: [UInt8]
@@ -9,12 +9,12 @@ package struct StoredRecord: Equatable, Sendable {
     package init(_ address: RecordAddress, _ bytes: [UInt8]) { (self.address, self.bytes) = (address, bytes) }
 }
 
-/// What a store has of a stream.
+/// The extent of a stream in a store.
 package struct StreamHead: Equatable, Sendable {
     package let stream: RecordStream
     package let first: UInt64
     package let last: UInt64
-    /// How many records there are from the first to the last. Nil: the store does not count them.
+    /// The number of records from the first to the last; `nil` if the store does not count them.
     package let count: UInt64?
 
     package init(_ stream: RecordStream, first: UInt64, last: UInt64, count: UInt64?) {
@@ -25,7 +25,7 @@ package struct StreamHead: Equatable, Sendable {
     package var isWhole: Bool { count == last &- first &+ 1 }
 }
 
-/// From where on a stream is read.
+/// The position from which a stream is read.
 package struct StreamStart: Equatable, Sendable {
     package let stream: RecordStream
     package let sequence: UInt64
@@ -33,58 +33,57 @@ package struct StreamStart: Equatable, Sendable {
     package init(_ stream: RecordStream, from sequence: UInt64) { (self.stream, self.sequence) = (stream, sequence) }
 }
 
-/// What became of a record that was to be stored.
+/// The outcome of storing a record.
 package enum Appended: Equatable, Sendable {
     case created
-    /// It is there already: an acknowledgement was lost.
+    /// The record was already there: an earlier acknowledgement was lost.
     case same
-    /// Another one is at its address.
+    /// Another record has this address.
     case differs
 }
 
-/// A place that devices share: records of one realm, at addresses where each is written once.
+/// A place that devices share: records of one realm, each written once at its address.
 ///
-/// Its operator can withhold, repeat and invent records, and learns their sizes, counts and times. It has no keys;
-/// what is read is checked by its reader.
+/// The operator can withhold, repeat and invent records, and learns their sizes, counts and times. The operator has no
+/// keys; readers check every record.
 package protocol RecordStore: Sendable {
-    /// Of all rosters, logs and large values.
+    /// Returns the heads of all streams except mailboxes.
     func heads() throws(RecordStoreError) -> [StreamHead]
 
-    /// Lends the records of each stream from a number upwards, to the last that there is when it is reached.
+    /// Lends the records of each stream, from a number up to the last at the time when it is reached.
     ///
-    /// - Parameter take: is given them in order of their numbers, stream by stream. One address may come twice, with
+    /// - Parameter take: receives the records stream by stream, in ascending order. An address may come twice, with
     ///   different bytes.
     func read(
         _ starts: [StreamStart], _ take: (StoredRecord) throws(RecordStoreError) -> Void
     ) throws(RecordStoreError)
 
-    /// One record. Nil: it is not there.
+    /// Returns one record, or `nil` if there is none.
     func record(at address: RecordAddress) throws(RecordStoreError) -> [UInt8]?
 
-    /// Stores records in this order; they are durable when it returns.
+    /// Stores records in this order. They are durable on return.
     ///
-    /// - Returns: for each of them what became of it. The last may be `differs`: those after it were not tried.
-    /// - Throws: `.invalid` before anything is stored. After another error some of them may be stored.
+    /// - Returns: the outcome for each record. `differs` is the last outcome: the records after it were not tried.
+    /// - Throws: `.invalid` before anything is stored. After another error some records may be stored.
     func append(_ records: [StoredRecord]) throws(RecordStoreError) -> [Appended]
 
-    /// Removes what lies below a number.
+    /// Removes the records below a number.
     ///
-    /// - Throws: `.denied` where this device may not remove: all of it stays.
+    /// - Throws: `.denied` if this device may not remove; then all records stay.
     func remove(_ stream: RecordStream, below sequence: UInt64) throws(RecordStoreError)
 
-    /// Removes what lies at one address: an altered record, in whose place the true one comes, or what a mirror
-    /// forgets.
+    /// Removes the record at one address: an altered record that the true one replaces, or one that a mirror drops.
     ///
-    /// - Throws: `.denied` where this device may not remove.
+    /// - Throws: `.denied` if this device may not remove.
     func remove(_ address: RecordAddress) throws(RecordStoreError)
 
-    /// Whether this device may add records; none is added for that. Nil: the store cannot say.
+    /// Returns whether this device may add records, without adding any; `nil` if the store cannot tell.
     func mayAppend() throws(RecordStoreError) -> Bool?
 
-    /// Tells of new records until the watch is ended.
+    /// Reports new records until the watch is ended.
     ///
-    /// - Parameter hint: is called on a thread of the store's own, and does not wait.
-    /// - Returns: nil when the store tells nothing unasked, and has to be looked at from time to time.
+    /// - Parameter hint: called on a thread of the store's own; must not block.
+    /// - Returns: `nil` if the store sends no hints and has to be polled.
     func watch(_ hint: @escaping @Sendable (RecordHint) -> Void) throws(RecordStoreError) -> (any RecordWatch)?
 }
 

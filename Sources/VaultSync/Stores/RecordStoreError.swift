@@ -1,24 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 package import SystemPackage
 
-/// Why a store did not do what it was asked to.
+/// The reason why a store did not do its task.
 package enum RecordStoreError: Error, Equatable, Sendable {
-    /// There is no such folder, whose path it is; or why a server does not answer: exit 30.
+    /// The path of a missing folder, or the reason why a server does not answer: exit 30.
     case unreachable(String)
     case inputOutput(Errno, String)
-    /// A record breaks a bound: it is too long or too short, or has the number 0.
+    /// A record breaks a bound: too long, too short, or a number out of range.
     case invalid(String)
-    /// A server, or the library that speaks to it, does not do what it was asked to, and what a person can do about
-    /// that: exit 30.
+    /// A server, or its client library, rejects the request; with a hint for a person: exit 30.
     case refused(String, hint: String?)
-    /// The server does not let this device do that: exit 30. A removal waits.
+    /// The server does not permit this device the operation: exit 30. A removal is postponed.
     case denied(String)
-    /// A reader takes no more records.
+    /// The reader takes no more records.
     case stopped
 }
 
 extension RecordStoreError {
-    /// Whether this device may not do that there, and nothing is wrong: a device may append without being let remove.
+    /// Whether the device lacks a right and nothing is wrong: a device may append without the right to remove.
     var isRefusal: Bool {
         switch self {
         case .denied: true
@@ -27,7 +26,7 @@ extension RecordStoreError {
         }
     }
 
-    /// A clause for a person, without control characters of its own; what a server said may be in it.
+    /// A clause for a person, without control characters of its own; it may quote a server.
     package var phrase: String {
         switch self {
         case .unreachable(let place) where place.hasPrefix("/"):
@@ -41,7 +40,7 @@ extension RecordStoreError {
         }
     }
 
-    /// The first line of what a server, or a library, says.
+    /// The first line of a text from a server or a library.
     ///
     /// - Returns: at most 200 characters, none of which moves a cursor or turns text around.
     package static func shown(_ text: String) -> String {

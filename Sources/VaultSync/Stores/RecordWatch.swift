@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 package import VaultFormat
 
-/// What a store says unasked. Hints alone: one may be missing, come late, come twice, or be a lie.
+/// A notice from a store that something changed. A hint may be missing, late, repeated or false.
 package enum RecordHint: Equatable, Sendable {
     case appended(RecordStream, UInt64)
-    /// There may be something new.
+    /// Something may be new.
     case changed
-    /// The watch has ended by itself: no hint comes any more.
+    /// The watch has ended by itself and sends no more hints.
     case lost(RecordStoreError)
 }
 
-/// A store's hints, as long as they are wanted.
+/// A subscription to a store's hints.
 package protocol RecordWatch: AnyObject, Sendable {
-    /// Returns when no hint comes any more.
+    /// Ends the hints. None is under way on return.
     func end()
 }

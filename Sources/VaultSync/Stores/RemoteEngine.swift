@@ -6,22 +6,22 @@ package import VaultStorage
 /// Opens the stores of the remotes whose URLs have one scheme.
 package protocol RemoteEngine: Sendable {
     /// - Parameter realm: the fleet, or zeros for the mailboxes of devices that want to join.
-    /// - Throws: `.unreachable`, `.refused`; or the store's verbs throw that later.
+    /// - Throws: `.unreachable` or `.refused`; an engine may leave these errors to the store's methods.
     func store(at remote: RemoteAccess, realm: RealmID) throws(RecordStoreError) -> any RecordStore
 
-    /// The fleets that have records there.
+    /// Returns the fleets that have records there.
     func realms(at remote: RemoteAccess) throws(RecordStoreError) -> [RealmID]
 }
 
-/// The engines that a process has, by the scheme of their URLs.
+/// The engines of a process, by the scheme of their URLs.
 package struct RemoteEngines: Sendable {
     private let engines: [RemoteURL.Scheme: any RemoteEngine]
-    /// Of this value and its copies.
+    /// The recent looks of this value and its copies.
     let looks = RecentLooks()
 
     package init(_ engines: [RemoteURL.Scheme: any RemoteEngine]) { self.engines = engines }
 
-    /// Folders alone.
+    /// Engines for folders only.
     package init(folders environment: VaultEnvironment) { self.init([.file: FolderEngine(environment)]) }
 
     func store(at remote: RemoteAccess, realm: RealmID) throws(SyncError) -> any RecordStore {
@@ -60,9 +60,9 @@ package struct FolderEngine: RemoteEngine {
 }
 
 extension DirectoryRecordStore {
-    /// The fleets that a folder has records of.
+    /// Returns the fleets that have records in a folder.
     ///
-    /// - Throws: `.unreachable` for a folder that is not there.
+    /// - Throws: `.unreachable` for a missing folder.
     package static func realms(
         below root: FilePath, on fileSystem: any VaultFileSystem
     ) throws(RecordStoreError) -> [RealmID] {

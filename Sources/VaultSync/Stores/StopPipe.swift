@@ -3,9 +3,9 @@ internal import CLinux
 internal import Glibc
 internal import SystemPackage
 
-/// Ends a thread's wait for descriptors.
+/// A pipe that ends a thread's wait for descriptors.
 final class StopPipe: Sendable {
-    /// Readable once it was stopped.
+    /// Readable once ``stop()`` was called.
     let descriptor: Int32
     private let end: Int32
 
@@ -20,11 +20,11 @@ final class StopPipe: Sendable {
     }
 
     func stop() {
-        // A byte more than the pipe has room for is not needed.
+        // A full pipe needs no further byte.
         _ = unsafe clinux_write_some(end, [1], 1)
     }
 
-    /// Both ends of a pipe, of which no child gets one by itself.
+    /// Makes a pipe. Child processes do not inherit its ends.
     static func pipe() throws(Errno) -> (reading: Int32, writing: Int32) {
         var ends: [Int32] = [-1, -1]
         // The array has room for both.
@@ -33,9 +33,10 @@ final class StopPipe: Sendable {
         return (ends[0], ends[1])
     }
 
-    /// Waits for a descriptor, or for the stop.
+    /// Waits for a descriptor or the stop.
     ///
-    /// - Parameter patience: nil: as long as it takes.
+    /// - Parameter patience: the longest wait; `nil` waits without limit.
+    /// - Throws: `.stopped`, `.silent` after the timeout, or `.failed`.
     func wait(
         for descriptor: Int32, writable: Bool = false, within patience: Duration?
     ) throws(PipeFailure) {
@@ -58,15 +59,15 @@ final class StopPipe: Sendable {
     }
 }
 
-/// Why nothing more comes through a pipe.
+/// The reason why a pipe carries nothing more.
 enum PipeFailure: Error, Equatable {
     /// The other side has closed its end.
     case ended
-    /// Nothing has moved for as long as is waited for.
+    /// Nothing has moved until the timeout.
     case silent
     case failed(Errno)
-    /// This side has ended it.
+    /// This side has stopped.
     case stopped
-    /// What the other side sends is no part of the protocol: what it is.
+    /// The other side has violated the protocol, in the described way.
     case violation(String)
 }
