@@ -62,15 +62,15 @@ struct ccurl {
     multi *multi;
     list *headers;
     const ccurl_taker *taker;
-    // Of the answer under way: how many bytes its head has.
+    // The bytes of the current answer's head so far.
     size_t head_length;
-    // Whether the request has to go by a connection that is open, and whether there was none.
+    // Whether the request may only use an open connection, and whether there was none.
     int needs_open, lacks_open;
     atomic_int is_stopped;
     char error[256];
 };
 
-// The length stands before each block, so that it can be wiped; 16 bytes keep the alignment.
+// The length precedes each block, for the wiping; 16 bytes keep the alignment.
 static void *allocate(size_t length) {
     if (length > SIZE_MAX - 16) return NULL;
     size_t *block = malloc(length + 16);
@@ -108,7 +108,7 @@ static char *duplicate(const char *text) {
 }
 
 static void load(void) {
-    // Both kinds of libcurl would write the keys of all connections into that file.
+    // Both kinds of libcurl would write the TLS keys of all connections into that file.
     unsetenv("SSLKEYLOGFILE");
     void *library = dlopen("libcurl.so.4", RTLD_NOW | RTLD_LOCAL);
     if (!library) library = dlopen("libcurl-gnutls.so.4", RTLD_NOW | RTLD_LOCAL);
@@ -146,7 +146,7 @@ static size_t take(char *bytes, size_t size, size_t count, void *context) {
     return this->taker->take(this->taker->context, bytes, length) ? 0 : length;
 }
 
-// The head of an answer comes line by line, and a server could go on for ever.
+// The head of an answer arrives line by line, and a hostile server could continue for ever.
 static size_t take_head(char *bytes, size_t size, size_t count, void *context) {
     (void)bytes;
     ccurl *this = context;
@@ -155,7 +155,7 @@ static size_t take_head(char *bytes, size_t size, size_t count, void *context) {
     return this->head_length > 64 << 10 ? 0 : length;
 }
 
-// Before a connection is made: 1 ends the request.
+// Called before a connection is made; 1 aborts the request.
 static int prepare(void *context, int descriptor, int purpose) {
     (void)descriptor, (void)purpose;
     ccurl *this = context;
@@ -184,7 +184,7 @@ ccurl *ccurl_open(const char *authorities, const char *certificate, const char *
     int failed = 0;
     for (size_t index = 0; index < sizeof numbers / sizeof *numbers; index++)
         failed |= lib.set(this->easy, numbers[index].option, numbers[index].value);
-    // Empty: none, whatever the environment says.
+    // Empty: no proxy, whatever the environment says.
     failed |= lib.set(this->easy, PROXY, "");
     failed |= lib.set(this->easy, ERRORBUFFER, this->error);
     failed |= lib.set(this->easy, WRITEFUNCTION, take);
@@ -193,17 +193,17 @@ ccurl *ccurl_open(const char *authorities, const char *certificate, const char *
     failed |= lib.set(this->easy, HEADERDATA, (void *)this);
     failed |= lib.set(this->easy, SOCKOPTFUNCTION, prepare);
     failed |= lib.set(this->easy, SOCKOPTDATA, (void *)this);
-    // From 7.87 on: who gives up the look-up of a name does not wait for its end.
+    // From 7.87 on: the end of a request does not wait for the end of a name look-up.
     lib.set(this->easy, QUICK_EXIT, 1L);
     if (authorities) {
-        // The folder of the system's authorities would still count.
+        // Otherwise the folder of the system's authorities would still be trusted.
         failed |= lib.set(this->easy, CAINFO, authorities);
         failed |= lib.set(this->easy, CAPATH, (char *)NULL);
     }
     if (certificate && key) {
         failed |= lib.set(this->easy, SSLCERT, certificate);
         failed |= lib.set(this->easy, SSLKEY, key);
-        // Without one OpenSSL would ask at the terminal.
+        // Without a passphrase OpenSSL would ask at the terminal.
         failed |= lib.set(this->easy, KEYPASSWD, "");
     }
     if (failed) {
@@ -214,8 +214,8 @@ ccurl *ccurl_open(const char *authorities, const char *certificate, const char *
 }
 
 static int set_headers(ccurl *this, const char *header) {
-    // The third: libcurl would wait a second for a server to ask for what is long.
-    // The fourth: a member that has lost the others says so, in the place of silence.
+    // The third: libcurl would wait a second for a server's consent to a long body.
+    // The fourth: a member that is cut off from the others reports this instead of being silent.
     const char *lines[] = {"Content-Type: application/json", "Accept: application/json", "Expect:",
                            "Grpc-Metadata-hasleader: true", header};
     for (size_t index = 0; index < sizeof lines / sizeof *lines && lines[index]; index++) {
@@ -264,7 +264,7 @@ ccurl_outcome ccurl_post(ccurl *this, const char *url, const char *header, const
     failed |= lib.set(this->easy, LOW_SPEED_TIME, is_stream ? 0L : 30L);
     failed |= lib.set(this->easy, TIMEOUT, is_stream ? 0L : 300L);
     if (!failed) {
-        // Some versions write through OpenSSL, which signals a connection that the server has closed.
+        // Some versions write through OpenSSL, which raises SIGPIPE on a connection that the server has closed.
         sigset_t pipe, before;
         sigemptyset(&pipe);
         sigaddset(&pipe, SIGPIPE);

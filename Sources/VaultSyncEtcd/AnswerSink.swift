@@ -2,28 +2,29 @@
 internal import VaultCrypto
 internal import VaultFormat
 
-/// Where an answer goes.
+/// The destination of an answer.
 protocol AnswerSink: AnyObject {
-    /// Forgets what came: another member is asked.
+    /// Drops the bytes so far, before another member is asked.
     func begin()
-    /// Takes a part; false ends the transfer.
+    /// Takes a part of the answer; returns `false` to end the transfer.
     func take(_ part: Span<UInt8>) -> Bool
-    /// Whether what came was handed on.
+    /// Whether a part of the answer was delivered to the consumer.
     var hasBegun: Bool { get }
-    /// Why a part was not taken. Nil: it was too long, or all were taken.
+    /// The reason why a part was not taken; `nil` if the answer was too long or all parts were taken.
     var failure: EtcdError? { get }
-    /// What the server says is wrong, when the answer is no other.
+    /// The server's error text, if the answer is an error.
     var errorWords: String { get }
 }
 
-/// Of an answer that does not end.
+/// The destination of an endless answer.
 protocol StreamSink: AnswerSink {}
 
 extension AnswerSink {
     var hasBegun: Bool { false }
     var failure: EtcdError? { nil }
 
-    /// As the gateway says it, in one of several ways: an object with a message, one within another, or a text.
+    /// Returns the error text of the gateway, which has several forms: an object with a message, a nested one, or a
+    /// text.
     static func errorWords(_ text: [UInt8]) -> String {
         guard text.count <= 64 << 10, let root = try? JSONNode(text.span) else { return "" }
         for node in [root, root["error"]] {
@@ -52,7 +53,7 @@ final class AnswerText: AnswerSink {
     var errorWords: String { Self.errorWords(bytes) }
 }
 
-/// As ``AnswerText``, of what has a secret in it.
+/// An answer of bounded length that contains a secret.
 final class SecretText: AnswerSink {
     private let longest: Int
     private var buffer: SecretBuffer?
@@ -71,7 +72,7 @@ final class SecretText: AnswerSink {
         } catch { return false }
     }
 
-    /// An answer that is an error has no secret.
+    /// The error text. An answer with an error contains no secret.
     var errorWords: String {
         guard let buffer = buffer.take() else { return "" }
         let words = buffer.withBytes { Self.errorWords($0.array($0.indices)) }
@@ -79,7 +80,7 @@ final class SecretText: AnswerSink {
         return words
     }
 
-    /// What came.
+    /// Returns the answer.
     func text() throws(CryptoError) -> SecretBytes {
         guard let buffer = buffer.take() else { return try SecretBytes(zeroed: 0) }
         return try buffer.bytes()

@@ -5,25 +5,25 @@ internal import SystemPackage
 internal import VaultCrypto
 internal import VaultSync
 
-/// libcurl's connections to a service, which are kept open; one request at a time.
+/// libcurl's open connections to a service, for one request at a time.
 ///
-/// `stop()` alone may be called while a request is under way.
+/// Only `stop()` may be called during a request.
 @safe final class CurlHandle: @unchecked Sendable {
     private let handle: OpaquePointer
 
-    /// How a request ended.
+    /// The end of a request.
     struct Outcome {
-        /// 0: the server has answered.
+        /// 0 if the server has answered.
         let code: Int32
-        /// Of HTTP.
+        /// The HTTP status.
         let status: Int
-        /// Whether no open connection could be used.
+        /// Whether a new connection was necessary.
         let isNewConnection: Bool
-        /// libcurl's.
+        /// The error text of libcurl.
         let words: String
     }
 
-    /// - Throws: `.refused`
+    /// - Throws: `.refused` if libcurl is missing, too old or out of memory.
     init(_ credentials: RemoteCredentials) throws(RecordStoreError) {
         switch ccurl_load() {
         case 0: break
@@ -33,7 +33,7 @@ internal import VaultSync
             throw .refused("libcurl is too old to speak to etcd by", hint: "'libcurl4' is needed, 7.68 or later")
         }
         let paths = [credentials.authorities, credentials.certificate, credentials.key].map { $0?.string }
-        // The texts live as long as the call, which copies them.
+        // The texts outlive the call, which copies them.
         let handle = unsafe Self.withText(paths[0]) { authorities in
             unsafe Self.withText(paths[1]) { certificate in
                 unsafe Self.withText(paths[2]) { unsafe ccurl_open(authorities, certificate, $0) }
@@ -45,11 +45,13 @@ internal import VaultSync
 
     deinit { unsafe ccurl_close(handle) }
 
+    /// Posts JSON.
+    ///
     /// - Parameters:
-    ///   - header: a line of the request's head, and a zero byte.
-    ///   - isStream: whether the answer may be silent, and need not end.
+    ///   - header: a line of the request's head, with a zero byte at its end.
+    ///   - isStream: whether the answer may be silent and endless.
     ///   - needsOpen: whether nothing is sent unless a connection is open.
-    ///   - take: is lent the parts of the answer; false ends it.
+    ///   - take: receives the parts of the answer; returns `false` to end it.
     func post(
         _ url: String, header: Secret?, _ body: Span<UInt8>, isStream: Bool, needsOpen: Bool,
         _ take: @escaping (Span<UInt8>) -> Bool
@@ -60,7 +62,7 @@ internal import VaultSync
             context: Unmanaged.passUnretained(sink).toOpaque(),
             take: { context, bytes, count in
                 guard let context = unsafe context else { return 1 }
-                // The sink outlives the request, and the bytes the call.
+                // The sink outlives the request, and the bytes outlive the call.
                 let sink = unsafe Unmanaged<CurlSink>.fromOpaque(context).takeUnretainedValue()
                 let part = unsafe UnsafeRawBufferPointer(start: bytes, count: count)
                 return sink.take(unsafe Span(_unsafeBytes: part)) ? 0 : 1
@@ -86,7 +88,7 @@ internal import VaultSync
         }
     }
 
-    /// Ends the request under way, and every later one at once.
+    /// Ends the current request, and every later one at once.
     func stop() { unsafe ccurl_stop(handle) }
 
     private static func withText<R>(_ text: String?, _ body: (UnsafePointer<CChar>?) -> R) -> R {
@@ -102,7 +104,7 @@ private final class CurlSink {
 }
 
 extension CurlHandle.Outcome {
-    /// Nil: there is an answer.
+    /// The error of a request; `nil` if there is an answer.
     func failure(at server: EtcdHost) -> EtcdError? {
         let host = server.name
         let said = RecordStoreError.shown(words)

@@ -2,9 +2,9 @@
 internal import VaultCrypto
 internal import VaultFormat
 
-/// An answer of etcd's gateway. Any server can give any answer: what is asked for here is there, or it is an error.
+/// An answer of etcd's gateway. The server is hostile: a method returns well-formed data or throws an error.
 struct EtcdAnswer {
-    /// No answer has as many values; a tree of them takes more memory than the text.
+    /// The most values of an answer. A tree of values takes more memory than the text.
     private static let mostValues = 1 << 17
 
     let text: [UInt8]
@@ -19,7 +19,7 @@ struct EtcdAnswer {
         self.text = text
     }
 
-    /// The revision that an answer is of.
+    /// Returns the revision of the answer.
     func revision() throws(EtcdError) -> Int64 {
         guard let header = root["header"], let revision = Int64(exactly: try number(header, "revision")),
             revision > 0
@@ -27,7 +27,7 @@ struct EtcdAnswer {
         return revision
     }
 
-    /// 0 for a number that is left out.
+    /// Returns a number; 0 if it is omitted.
     func number(_ node: JSONNode, _ name: String) throws(EtcdError) -> UInt64 {
         guard let member = node[name] else { return 0 }
         let isNumber: Bool =
@@ -41,14 +41,14 @@ struct EtcdAnswer {
         return number
     }
 
-    /// False for one that is left out.
+    /// Returns a flag; `false` if it is omitted.
     func flag(_ node: JSONNode, _ name: String) throws(EtcdError) -> Bool {
         guard let member = node[name] else { return false }
         guard case .boolean(let value) = member.kind else { throw .malformed("'\(name)' is neither true nor false") }
         return value
     }
 
-    /// None for bytes that are left out.
+    /// Returns bytes; an empty array if they are omitted.
     func bytes(_ node: JSONNode, _ name: String) throws(EtcdError) -> [UInt8] {
         guard let member = node[name] else { return [] }
         let isPlain = !text[member.range].contains(UInt8(ascii: "\\"))
@@ -71,12 +71,12 @@ struct EtcdAnswer {
         let value: [UInt8]
     }
 
-    /// What a range came to.
+    /// The result of a range.
     struct Range {
-        /// In order of their keys.
+        /// The pairs in the order of their keys.
         let pairs: [Pair]
         let hasMore: Bool
-        /// How many keys there are in all.
+        /// The number of keys in the whole range.
         let count: UInt64
     }
 
@@ -89,7 +89,7 @@ struct EtcdAnswer {
         for element in node["kvs"]?.elements ?? [] {
             let pair = try pair(element)
             guard pairs.count < limit else { throw .malformed("more keys than were asked for") }
-            // Or reading on behind the last one would never end.
+            // Otherwise reading on after the last key would never end.
             guard keys.contains(pair.key), pairs.last.map({ EtcdKeyRange.isOrdered($0.key, pair.key) }) ?? true else {
                 throw .malformed("keys that were not asked for")
             }
@@ -100,14 +100,14 @@ struct EtcdAnswer {
         return Range(pairs: pairs, hasMore: hasMore, count: try number(node, "count"))
     }
 
-    /// The value of one key. Nil: it is not there.
+    /// Returns the value of one key; `nil` if it is missing.
     func value(_ node: JSONNode, of key: [UInt8]) throws(EtcdError) -> [UInt8]? {
         try range(node, of: EtcdKeyRange(key, key + [0]), limit: 1).pairs.first?.value
     }
 
     // MARK: Transactions
 
-    /// What some first parts of a transaction came to, each of which was a range.
+    /// Returns the first results of a transaction, which are all ranges.
     func ranges(_ count: Int) throws(EtcdError) -> [JSONNode] {
         let answers = root["responses"]?.elements ?? []
         guard answers.count >= count else { throw .malformed("a part of a transaction is missing") }

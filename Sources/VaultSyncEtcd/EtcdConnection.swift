@@ -4,9 +4,9 @@ internal import VaultCrypto
 internal import VaultFormat
 internal import VaultSync
 
-/// A connection to a cluster, through whichever of its members answers; one call at a time.
+/// A connection to a cluster, through any of its members that answers. Carries one call at a time.
 final class EtcdConnection: Sendable {
-    /// In bytes: a page of records in base64, whatever the server sends.
+    /// The longest answer in bytes: a page of records in base64.
     static let longestAnswer = 24 << 20
     private static let longestToken = 64 << 10
 
@@ -18,11 +18,11 @@ final class EtcdConnection: Sendable {
     }
 
     private struct State {
-        /// The member that is asked first: the one that answered last.
+        /// The index of the member that is asked first: the last one that answered.
         var host = 0
-        /// The line of the head that has the token. Nil: there is none yet, or no need of one. A token is shown by the
-        /// connections alone that were open when it came: a server that was put back to an older state waits, with
-        /// no end, to become as old as the token.
+        /// The header line with the token; `nil` if there is none yet or none is necessary. A token is only sent on
+        /// connections that were open when it was issued: a server that was restored to an older state would wait
+        /// without end until it is as new as the token.
         var token: Secret?
         var needsToken: Bool
         var connections: UInt64 = 0
@@ -34,7 +34,7 @@ final class EtcdConnection: Sendable {
     private let handle: CurlHandle
     private let state: Mutex<State>
 
-    /// - Throws: `.refused`
+    /// - Throws: `.refused` without a host or libcurl.
     init(_ remote: RemoteAccess) throws(RecordStoreError) {
         hosts = EtcdHost.all(of: remote)
         guard !hosts.isEmpty else { throw .refused("etcd is at a host: etcd://host:2379", hint: nil) }
@@ -43,20 +43,20 @@ final class EtcdConnection: Sendable {
         state = Mutex(State(needsToken: password != nil))
     }
 
-    /// A number that changes with each new connection: another server, or another state of it, may be at its end.
+    /// A number that changes with each new connection, which may lead to another server or to another state of it.
     var generation: UInt64 { state.withLock { $0.connections } }
 
-    /// The members, as a person writes them.
+    /// The members in the notation of a URL.
     var name: String { hosts.map(\.name).joined(separator: ",") }
 
-    /// Asks until a member has answered.
+    /// Calls one member after the other until one answers.
     func call(
         _ call: Call, _ body: String, longest: Int = longestAnswer
     ) throws(RecordStoreError) -> EtcdAnswer {
         do throws(EtcdError) { return try answer(call, body, longest) } catch { throw error.error(at: name) }
     }
 
-    /// As ``call(_:_:longest:)``, with errors that the caller may know what to do about.
+    /// Does the work of ``call(_:_:longest:)``, with errors that the caller may handle.
     func answer(_ call: Call, _ body: String, _ longest: Int = longestAnswer) throws(EtcdError) -> EtcdAnswer {
         let body = Array(body.utf8)
         let text = try state.withLock { state throws(EtcdError) -> [UInt8] in
@@ -69,7 +69,7 @@ final class EtcdConnection: Sendable {
         return try EtcdAnswer(text)
     }
 
-    /// Reads an answer that does not end, until it is broken off or ``stop()`` is called.
+    /// Reads an endless answer, until the server ends it or ``stop()`` is called.
     func stream(_ call: Call, _ body: String, _ sink: any StreamSink) throws(EtcdError) {
         let body = Array(body.utf8)
         try state.withLock { state throws(EtcdError) in
@@ -79,12 +79,12 @@ final class EtcdConnection: Sendable {
         }
     }
 
-    /// Ends the call under way, and every later one; from any thread.
+    /// Ends the current call and every later one. Callable from any thread.
     func stop() { handle.stop() }
 
     // MARK: Tokens
 
-    /// - Parameter body: is given whether it may make no connection.
+    /// - Parameter body: receives whether the call may only use an open connection.
     private func authenticated<R>(
         _ state: inout State, _ body: (inout State, Bool) throws(EtcdError) -> R
     ) throws(EtcdError) -> R {
@@ -133,7 +133,7 @@ final class EtcdConnection: Sendable {
             let node: JSONNode
             do throws(JSONFlaw) { node = try JSONNode(text) } catch { throw .malformed(error.text) }
             guard let token = node["token"], token.isString, !token.range.isEmpty else { return nil }
-            // Nothing that would end the line.
+            // Only characters that cannot end the header line.
             guard token.range.allSatisfy({ 0x21...0x7e ~= text[$0] && text[$0] != UInt8(ascii: "\\") }) else {
                 return nil
             }
@@ -157,7 +157,7 @@ final class EtcdConnection: Sendable {
 
     // MARK: Hosts
 
-    /// Asks one member after the other, beginning with the one that answered last.
+    /// Calls one member after the other, starting with the last one that answered.
     private func post(
         _ path: String, _ body: Span<UInt8>, _ state: inout State, _ sink: any AnswerSink, needsOpen: Bool = false
     ) throws(EtcdError) {
@@ -181,10 +181,10 @@ final class EtcdConnection: Sendable {
                 return
             } catch {
                 guard case .unreachable = error else { throw error }
-                // That there was no answer may be the token's fault.
+                // The token may be the reason why there was no answer.
                 (state.token, state.host) = (nil, (index + 1) % hosts.count)
                 failure = failure ?? error
-                // What follows would be another stream.
+                // Another member's answer would be a different stream.
                 if isStream, sink.hasBegun { break }
             }
         }

@@ -5,7 +5,7 @@ internal import VaultCrypto
 package import VaultFormat
 package import VaultSync
 
-/// Remotes in etcd, each with a connection that is kept from one sync to the next.
+/// Remotes in etcd. Each has a connection that stays open between syncs.
 package final class EtcdEngine: RemoteEngine {
     private struct Place: Hashable {
         let url: RemoteURL
@@ -13,7 +13,7 @@ package final class EtcdEngine: RemoteEngine {
         let files: [FilePath?]
     }
 
-    /// More than a process syncs with.
+    /// The most cached stores: more than a process syncs with.
     private static let mostStores = 16
 
     private let stores = Mutex<[Place: (password: Secret?, store: EtcdRecordStore)]>([:])

@@ -1,28 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
 internal import VaultSync
 
-/// Why a call came to nothing.
+/// The reason why a call failed.
 enum EtcdError: Error, Equatable {
-    /// No answer, or one that another member of the cluster can give.
+    /// There was no answer, or a failure that another member of the cluster may not have.
     case unreachable(String)
-    /// What a person has to put right.
+    /// A fault that a person has to fix.
     case refused(String, hint: String?)
-    /// The role of the user has no such right.
+    /// The role of the user lacks the right.
     case denied(String)
-    /// The token has expired, or the rights have changed since.
+    /// The token has expired, or the rights have changed since it was issued.
     case tokenRejected(String)
     /// There is no open connection to the member.
     case notOpen
-    /// The user may come without a token.
+    /// The cluster has no authentication, so a token is unnecessary.
     case needsNoToken
-    /// The revision that was asked for is gone.
+    /// The requested revision was compacted.
     case compacted
-    /// The answer is longer than was allowed.
+    /// The answer is longer than permitted.
     case answerTooLong
-    /// The answer is not what etcd says.
+    /// The answer does not have etcd's form.
     case malformed(String)
 
-    /// - Parameter host: as it is shown.
+    /// - Parameter host: the shown name of the host.
     func error(at host: String) -> RecordStoreError {
         switch self {
         case .unreachable(let what): .unreachable(what)
@@ -39,17 +39,17 @@ enum EtcdError: Error, Equatable {
 
     private static let isItEtcd = "is it etcd, 3.4 or later? its URL is etcd://host:2379"
 
-    /// What another member need not say.
+    /// Errors that another member may not have.
     private static let ofMember = [
         "no leader", "leader changed", "request timed out", "server stopped", "transport is closing",
         "not supported for learner", "stream error", "unhealthy cluster",
     ]
 
-    /// What the gateway says instead of an answer.
+    /// Classifies an error of the gateway.
     ///
     /// - Parameters:
-    ///   - status: of HTTP; nil: the error came within a stream.
-    ///   - words: of the server.
+    ///   - status: the HTTP status; `nil` for an error within a stream.
+    ///   - words: the server's text.
     init(status: Int?, _ words: String, at host: String) {
         let said = RecordStoreError.shown(words)
         func has(_ part: String) -> Bool { words.contains(part) }

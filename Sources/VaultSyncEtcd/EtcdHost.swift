@@ -3,19 +3,19 @@ internal import VaultSync
 
 /// One member of a cluster.
 struct EtcdHost {
-    /// As it is shown.
+    /// The shown name.
     let name: String
-    /// Of the gateway, with a slash behind it.
+    /// The URL of the gateway, with a slash at its end.
     let url: String
-    /// Whether HTTP is spoken without TLS.
+    /// Whether the connection is HTTP without TLS.
     let isPlain: Bool
 
-    /// In the order in which they are asked.
+    /// The hosts of a remote in the order of their use.
     static func all(of remote: RemoteAccess) -> [EtcdHost] {
         let asksForTLS = remote.credentials.authorities != nil || remote.credentials.certificate != nil
         return remote.url.hosts.flatMap { host in
             guard host.isLoopback, !asksForTLS else { return [EtcdHost(host, isPlain: false)] }
-            // No look-up says where this host is: what goes there is not encrypted.
+            // The address is fixed, not looked up, since the traffic is not encrypted.
             let addresses = host.name == "localhost" ? ["127.0.0.1", "::1"] : [host.name]
             return addresses.map { EtcdHost(RemoteURL.Host($0, port: host.port), isPlain: true) }
         }

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 internal import VaultFormat
 
-/// Keys from one up to another, which is none of them.
+/// A range of keys, without its upper end.
 struct EtcdKeyRange: Equatable {
     var start: [UInt8]
     let end: [UInt8]
 
-    /// Those that begin with a text, which ends with `/`.
+    /// The keys that begin with a text, whose last character is `/`.
     init(below prefix: String) {
         start = Array(prefix.utf8)
-        // "0" follows "/".
+        // "0" is the character after "/".
         end = start.dropLast() + [UInt8(ascii: "0")]
     }
 
@@ -17,14 +17,14 @@ struct EtcdKeyRange: Equatable {
 
     func contains(_ key: [UInt8]) -> Bool { !Self.isOrdered(key, start) && Self.isOrdered(key, end) }
 
-    /// Goes on behind a key.
+    /// Continues after a key.
     mutating func begin(after key: [UInt8]) { start = key + [0] }
 
     static func isOrdered(_ a: [UInt8], _ b: [UInt8]) -> Bool { a.lexicographicallyPrecedes(b) }
 }
 
-/// Where the records of a fleet lie: `vlt1/<realm>/<kind>/<stream>/<number>`, and the last number of a roster's or a
-/// log's at `vlt1/<realm>/h/<kind>/<stream>`.
+/// The keys of a fleet's records: `vlt1/<realm>/<kind>/<stream>/<number>`, and for the last number of a roster or log
+/// `vlt1/<realm>/h/<kind>/<stream>`.
 struct EtcdKeys {
     static let version = "vlt1/"
     private let realm: String
@@ -33,7 +33,7 @@ struct EtcdKeys {
 
     // MARK: Records
 
-    /// Among the fleet's keys one that is never stored.
+    /// A key of the fleet that is never stored.
     var never: [UInt8] { Array((realm + "never").utf8) }
 
     func record(_ address: RecordAddress) -> [UInt8] {
@@ -56,14 +56,14 @@ struct EtcdKeys {
     /// All records of a kind.
     func records(of kind: RecordKind) -> EtcdKeyRange { EtcdKeyRange(below: "\(realm)\(kind.rawValue)/") }
 
-    /// Nil: no record of the stream has such a key.
+    /// Returns `nil` unless the key is that of a record of the stream.
     func sequence(of key: [UInt8], in stream: RecordStream) -> UInt64? {
         let prefix = Array(prefix(of: stream).utf8)
         guard key.starts(with: prefix) else { return nil }
         return Self.sequence(key.dropFirst(prefix.count))
     }
 
-    /// Nil: no record of the kind has such a key.
+    /// Returns `nil` unless the key is that of a record of the kind.
     func address(of key: [UInt8], of kind: RecordKind) -> RecordAddress? {
         let prefix = Array("\(realm)\(kind.rawValue)/".utf8)
         guard key.starts(with: prefix), key.count == prefix.count + 33 + 16 else { return nil }
@@ -78,13 +78,13 @@ struct EtcdKeys {
 
     var heads: EtcdKeyRange { EtcdKeyRange(below: realm + "h/") }
 
-    /// Nil: streams of that kind have no such key.
+    /// Returns `nil` for streams of a kind without head keys.
     func head(of stream: RecordStream) -> [UInt8]? {
         guard Self.isHeaded(stream.kind) else { return nil }
         return Array("\(realm)h/\(stream.kind.rawValue)/\(stream.name.text)".utf8)
     }
 
-    /// Nil: no head has such a key.
+    /// Returns `nil` unless the key is that of a head.
     func stream(ofHead key: [UInt8]) -> RecordStream? {
         let prefix = Array((realm + "h/").utf8)
         let rest = key.dropFirst(prefix.count)
@@ -95,12 +95,12 @@ struct EtcdKeys {
         return RecordStream(kind, name)
     }
 
-    /// The eight bytes of a head: the highest first, in whose order etcd compares.
+    /// Returns the eight bytes of a head in big-endian order, in which etcd compares them.
     static func headValue(_ sequence: UInt64) -> [UInt8] {
         (0..<8).map { UInt8(truncatingIfNeeded: sequence >> UInt64(56 - 8 * $0)) }
     }
 
-    /// Nil: this is no number that a record has.
+    /// Returns `nil` unless the value is a record's number.
     static func sequence(ofHead value: [UInt8]) -> UInt64? {
         guard value.count == 8 else { return nil }
         let sequence = value.reduce(UInt64(0)) { $0 << 8 | UInt64($1) }
@@ -111,7 +111,7 @@ struct EtcdKeys {
 
     // MARK: Realms
 
-    /// The realm of a key, and the first key behind all of that realm's.
+    /// Returns the realm of a key, and the first key after all keys of that realm.
     static func realm(of key: [UInt8]) -> (realm: RealmID, next: [UInt8])? {
         let prefix = Array(version.utf8)
         guard key.starts(with: prefix), key.count > prefix.count + 32, key[prefix.count + 32] == UInt8(ascii: "/"),

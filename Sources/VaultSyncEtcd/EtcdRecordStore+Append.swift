@@ -2,10 +2,10 @@
 internal import VaultFormat
 package import VaultSync
 
-/// A record's key is made once: the transaction that makes it compares that there is none.
+/// A record's key is created once: the transaction checks that the key is missing.
 extension EtcdRecordStore {
     private static let recordsAtOnce = 4
-    /// In bytes: etcd takes 1.5 MiB with everything around them.
+    /// The most bytes of records in a transaction: etcd accepts requests of 1.5 MiB.
     private static let bytesAtOnce = 1_400_000
 
     package func append(_ records: [StoredRecord]) throws(RecordStoreError) -> [Appended] {
@@ -17,7 +17,7 @@ extension EtcdRecordStore {
         return results
     }
 
-    /// A write behind a comparison that always fails: etcd checks the rights either way.
+    /// Sends a write under a condition that never holds: etcd checks the rights in any case.
     package func mayAppend() throws(RecordStoreError) -> Bool? {
         let key = keys.never
         do throws(RecordStoreError) {
@@ -30,7 +30,7 @@ extension EtcdRecordStore {
         }
     }
 
-    /// The first of some records that one transaction takes, each at an address of its own.
+    /// Returns the first records that fit into one transaction, each with its own address.
     private static func batch(_ records: ArraySlice<StoredRecord>) -> ArraySlice<StoredRecord> {
         var (count, length, addresses) = (0, 0, Set<RecordAddress>())
         for record in records.prefix(recordsAtOnce) {
@@ -43,13 +43,13 @@ extension EtcdRecordStore {
 
     private func store(_ records: ArraySlice<StoredRecord>) throws(RecordStoreError) -> [Appended] {
         var (rest, results) = (records, [Appended]())
-        // Those that are there already: they never change.
+        // The records that are already there; records never change.
         var there: [RecordAddress: [UInt8]] = [:]
         while let record = rest.first {
             if let bytes = there[record.address] {
                 results.append(bytes == record.bytes ? .same : .differs)
                 guard bytes == record.bytes else { break }
-                // Another device may have stored it since they were counted.
+                // Another device may have stored the part since the last count.
                 if record.address.stream.kind == .blob { forgetBlobs() }
                 rest.removeFirst()
                 continue
@@ -68,7 +68,7 @@ extension EtcdRecordStore {
 
     /// Stores records if none of them is there.
     ///
-    /// - Returns: nil when they are stored; else those that are there, one at least.
+    /// - Returns: `nil` if they were stored; otherwise the records that are there, at least one.
     private func create(_ records: ArraySlice<StoredRecord>) throws(RecordStoreError) -> [RecordAddress: [UInt8]]? {
         let lasts = Self.lasts(of: records)
         var (missing, puts, gets): ([String], [String], [String]) = ([], [], [])
@@ -78,7 +78,7 @@ extension EtcdRecordStore {
             puts.append(EtcdRequest.put(key, record.bytes))
             gets.append(EtcdRequest.get(EtcdRequest.range(key)))
         }
-        // A head that was lost comes back with a record that is there.
+        // A lost head is restored together with a record that is there.
         let mends = lasts.map { address in
             EtcdRequest.nested(
                 EtcdRequest.transaction(
@@ -98,13 +98,13 @@ extension EtcdRecordStore {
         }
     }
 
-    /// The last of each stream's.
+    /// Returns the last address of each stream.
     private static func lasts(of records: ArraySlice<StoredRecord>) -> [RecordAddress] {
         Dictionary(grouping: records.map(\.address), by: \.stream).values.compactMap { $0.max() }.sorted()
     }
 
-    /// Makes a head that is lower, or not there, a record's number, within the transaction: others may raise it too,
-    /// and records may come out of their order.
+    /// Raises a lower or missing head to a record's number, within the transaction: other writers may raise it too, and
+    /// records may arrive out of order.
     private func raisingHead(to address: RecordAddress) -> [String] {
         guard let head = keys.head(of: address.stream) else { return [] }
         let (value, lower) = (EtcdKeys.headValue(address.sequence), EtcdKeys.headValue(address.sequence - 1))

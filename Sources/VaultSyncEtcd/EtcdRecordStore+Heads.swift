@@ -3,21 +3,21 @@ internal import Synchronization
 internal import VaultFormat
 package import VaultSync
 
-/// What was found of large values.
+/// The counted heads of large values.
 struct BlobHeads {
     var heads: [RecordStream: StreamHead]
-    /// Of the connection that they were found by.
+    /// The generation of the connection that counted them.
     let generation: UInt64
     let time: ContinuousClock.Instant
 }
 
 extension EtcdRecordStore {
-    /// As many ranges as one transaction has.
+    /// The most ranges of one transaction.
     private static let rangesAtOnce = 64
     private static let mostStreams = 1 << 17
     private static let mostParts = 1 << 20
     private static let tries = 4
-    /// Large values are counted at the start of a connection, and then so often.
+    /// The time between two counts of large values. Each new connection counts first.
     private static let blobInterval = Duration.seconds(3600)
 
     package func heads() throws(RecordStoreError) -> [StreamHead] {
@@ -25,7 +25,7 @@ extension EtcdRecordStore {
         while true {
             do throws(EtcdError) { return try headsAndBlobs() } catch {
                 tries += 1
-                // The cluster's administrator compacts meanwhile.
+                // The cluster's administrator has compacted the history meanwhile.
                 guard error == .compacted, tries < Self.tries else { throw error.error(at: connection.name) }
             }
         }
@@ -40,7 +40,7 @@ extension EtcdRecordStore {
         return heads + (try blobHeads(revision))
     }
 
-    /// The last numbers as the heads have them, and the revision that all of the look is of.
+    /// Returns the last numbers according to the head keys, and the revision of the whole look.
     private func lasts() throws(EtcdError) -> (lasts: [(RecordStream, UInt64)], revision: Int64) {
         var lasts: [(RecordStream, UInt64)] = []
         let revision = try forEachPage(keys.heads, keysOnly: false, revision: nil, most: Self.mostStreams) { pair in
@@ -52,7 +52,7 @@ extension EtcdRecordStore {
         return (lasts, revision)
     }
 
-    /// The first record of each of some streams, and how many there are.
+    /// Returns the first record of each stream, and the number of records.
     private func firsts(
         _ lasts: ArraySlice<(RecordStream, UInt64)>, _ revision: Int64
     ) throws(EtcdError) -> [StreamHead] {
@@ -65,7 +65,7 @@ extension EtcdRecordStore {
         var heads: [StreamHead] = []
         for (index, (stream, last)) in lasts.enumerated() {
             let page = try answer.range(nodes[index], of: ranges[index], limit: 1)
-            // A head whose records are gone counts for nothing.
+            // A head whose records are gone does not count.
             guard let key = page.pairs.first?.key, let first = keys.sequence(of: key, in: stream) else { continue }
             heads.append(StreamHead(stream, first: first, last: max(first, last), count: page.count))
         }
@@ -87,23 +87,23 @@ extension EtcdRecordStore {
         ) { pair in
             if let address = keys.address(of: pair.key, of: .blob) { heads.count(address) }
         }
-        // What was stored or removed meanwhile by this process has had no cache to go into.
+        // The counts lack changes that this process has made during the look.
         blobs.withLock { $0 = BlobHeads(heads: heads, generation: generation, time: time) }
         return heads.values.sorted { $0.stream < $1.stream }
     }
 
     func forgetBlobs() { blobs.withLock { $0 = nil } }
 
-    /// Notes a part that this process has stored.
+    /// Counts a part that this process has stored.
     func noteBlob(_ address: RecordAddress) { blobs.withLock { $0?.heads.count(address) } }
 
     // MARK: Pages
 
-    /// Reads a range to its end, as it is at one time.
+    /// Reads a whole range at one revision.
     ///
     /// - Parameters:
-    ///   - revision: nil: now.
-    ///   - most: how many keys there can be.
+    ///   - revision: `nil` reads the current one.
+    ///   - most: the limit of the number of keys.
     /// - Returns: the revision that was read.
     private func forEachPage(
         _ keys: EtcdKeyRange, keysOnly: Bool, revision: Int64?, most: Int, _ take: (EtcdAnswer.Pair) -> Void
@@ -116,7 +116,7 @@ extension EtcdRecordStore {
             let page = try answer.range(answer.root, of: range, limit: Self.longestPage)
             for pair in page.pairs { take(pair) }
             seen += page.pairs.count
-            // Of a look at a time that is past the head of the answer names the present.
+            // The answer to a look at an older revision names the current one in its header.
             let found = if let revision { revision } else { try answer.revision() }
             revision = found
             guard page.hasMore, let last = page.pairs.last else { return found }

@@ -3,25 +3,25 @@ internal import Synchronization
 package import VaultFormat
 package import VaultSync
 
-/// Records in etcd, by its gateway for JSON.
+/// Records in etcd, through its JSON gateway.
 ///
-/// Each record is a key that is made once, and the last number of a roster's or a log's is a key of its own, which the
-/// same transaction raises. Whatever a server answers, it ends, and takes a bounded amount of memory.
+/// Each record is a key that is created once. The last number of a roster or log is a key of its own, which the same
+/// transaction raises. Every operation ends and takes bounded memory, whatever the server answers.
 package final class EtcdRecordStore: RecordStore {
-    /// How many records a stream has at most; a server could go on for ever.
+    /// The most records of a stream, since a hostile server could continue for ever.
     private static let mostRecords = 1 << 22
-    /// How many keys a page has at most.
+    /// The most keys of a page.
     static let longestPage = 1024
-    /// In bytes: with longer pages than that, the next is shorter.
+    /// The preferred length of a page in bytes: a longer page makes the next one shorter.
     private static let comfortable = 4 << 20
 
     let remote: RemoteAccess
     let connection: EtcdConnection
     let keys: EtcdKeys
-    /// What was known of large values, and when.
+    /// The last count of large values.
     let blobs = Mutex<BlobHeads?>(nil)
 
-    /// - Throws: `.refused` without libcurl
+    /// - Throws: `.refused` without libcurl.
     package init(_ remote: RemoteAccess, realm: RealmID) throws(RecordStoreError) {
         (self.remote, keys) = (remote, EtcdKeys(realm))
         connection = try EtcdConnection(remote)
@@ -38,12 +38,12 @@ package final class EtcdRecordStore: RecordStore {
             while true {
                 let page = try page(range, &limit)
                 for pair in page.pairs {
-                    // What is no record's key was put there by another program.
+                    // Another program has made a key that is not a record's.
                     guard let sequence = keys.sequence(of: pair.key, in: start.stream) else { continue }
                     try take(StoredRecord(RecordAddress(start.stream, sequence), pair.value))
                 }
                 seen += page.pairs.count
-                // Also what is stored behind the last one while it is read is read.
+                // Records that are stored after the last one during the read are read too.
                 guard let last = page.pairs.last else { break }
                 guard seen < Self.mostRecords else { throw connection.endless }
                 range.begin(after: last.key)
@@ -51,9 +51,9 @@ package final class EtcdRecordStore: RecordStore {
         }
     }
 
-    /// Some records, as they are now.
+    /// Reads some records in their current state.
     ///
-    /// - Parameter limit: how many; it becomes what suits the next page.
+    /// - Parameter limit: the most records; adjusted for the next page.
     private func page(_ range: EtcdKeyRange, _ limit: inout Int) throws(RecordStoreError) -> EtcdAnswer.Range {
         while true {
             do throws(EtcdError) {
@@ -86,7 +86,7 @@ package final class EtcdRecordStore: RecordStore {
         let range = isAll ? keys.records(of: stream) : keys.records(of: stream, below: sequence)
         let removal = EtcdRequest.remove(EtcdRequest.delete(range))
         if let head = keys.head(of: stream) {
-            // A stream that loses its last record has no head.
+            // A stream that loses its last record loses its head too.
             _ = try connection.call(
                 .transaction,
                 EtcdRequest.transaction(
@@ -114,7 +114,7 @@ package final class EtcdRecordStore: RecordStore {
 
     // MARK: Realms
 
-    /// The fleets that a cluster has records of: from one to the next, whatever they have.
+    /// Returns the fleets of a cluster by skipping from one to the next, whatever their size.
     static func realms(_ connection: EtcdConnection) throws(RecordStoreError) -> [RealmID] {
         var realms: [RealmID] = []
         var range = EtcdKeyRange(below: EtcdKeys.version)
@@ -136,10 +136,10 @@ package final class EtcdRecordStore: RecordStore {
 }
 
 extension EtcdConnection {
-    /// The server goes on with more than any fleet has.
+    /// The error for a server that returns more than any fleet has.
     var endless: RecordStoreError { EtcdError.answerTooLong.error(at: name) }
 
-    /// Looks into an answer.
+    /// Parses an answer, and converts the error.
     func checked<R>(_ body: () throws(EtcdError) -> R) throws(RecordStoreError) -> R {
         do throws(EtcdError) { return try body() } catch { throw error.error(at: name) }
     }

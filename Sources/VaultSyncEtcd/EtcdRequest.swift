@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 internal import VaultCrypto
 
-/// What etcd's gateway is asked, in JSON: bytes are in base64, and numbers of 64 bits are strings.
+/// Requests to etcd's gateway in JSON: bytes are base64, and 64-bit numbers are strings.
 enum EtcdRequest {
     /// - Parameters:
-    ///   - limit: how many keys the answer may have.
-    ///   - revision: as the keys were at that time; nil: as they are now.
+    ///   - limit: the most keys of the answer.
+    ///   - revision: the revision to read; `nil` reads the current one.
     static func range(
         _ keys: EtcdKeyRange, limit: Int, keysOnly: Bool = false, revision: Int64? = nil
     ) -> String {
@@ -40,7 +40,7 @@ enum EtcdRequest {
 
     static func isThere(_ key: [UInt8]) -> String { created(key, "GREATER") }
 
-    /// False as well for a key that is not there.
+    /// Holds if the key exists and its value compares as given.
     static func isValue(of key: [UInt8], _ order: Order, _ value: [UInt8]) -> String {
         """
         {"target":"VALUE","result":"\(order.rawValue)",\(field("key", key)),\(field("value", value))}

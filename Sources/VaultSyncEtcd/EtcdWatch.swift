@@ -5,17 +5,17 @@ internal import VaultCrypto
 internal import VaultFormat
 internal import VaultSync
 
-/// Hints from a connection of its own, read by a thread of its own.
+/// Hints from a separate connection, read by a thread of its own.
 final class EtcdWatch: RecordWatch {
-    /// Until the server says that it watches.
+    /// The longest wait for the server's confirmation of the watch.
     static let patience = Duration.seconds(30)
 
     private let connection: EtcdConnection
     private let gate: HintGate
 
-    /// Returns when the server watches.
+    /// Returns when the server has confirmed the watch.
     ///
-    /// - Throws: why it does not.
+    /// - Throws: the reason why it does not watch.
     init(
         _ connection: EtcdConnection, _ keys: EtcdKeys, patience: Duration = patience,
         _ hint: @escaping @Sendable (RecordHint) -> Void
@@ -46,7 +46,7 @@ final class EtcdWatch: RecordWatch {
     }
 }
 
-/// Whether a watch has begun.
+/// The beginning of a watch, or the reason why it has not begun.
 private final class WatchStart: Sendable {
     enum Outcome {
         case begun
@@ -58,7 +58,7 @@ private final class WatchStart: Sendable {
 
     func succeed() { _ = end(.begun) }
 
-    /// - Returns: false when it had begun.
+    /// - Returns: `false` if the watch had begun or failed before.
     func fail(_ error: RecordStoreError) -> Bool { end(.failed(error)) }
 
     private func end(_ outcome: Outcome) -> Bool {
@@ -71,16 +71,16 @@ private final class WatchStart: Sendable {
         return isFirst
     }
 
-    /// Nil: neither in that time.
+    /// Returns `nil` after the timeout.
     func outcome(within patience: Duration) -> Outcome? {
         _ = isDone.wait(timeout: .now() + patience / .seconds(1))
         return first.withLock { $0 }
     }
 }
 
-/// Objects of JSON, one a line, without an end.
+/// A reader of endless JSON objects, one on each line.
 private final class WatchReader: StreamSink {
-    /// In bytes. A line tells of at most so many heads as change at once.
+    /// The longest line in bytes. A line lists at most the heads that change at once.
     private static let longestLine = 4 << 20
 
     private let keys: EtcdKeys
@@ -138,7 +138,7 @@ private final class WatchReader: StreamSink {
             created()
         }
         for event in result["events"]?.elements ?? [] {
-            // A head that goes has nothing new.
+            // A removed head announces nothing new.
             guard answer.words(event, "type") != "DELETE", let node = event["kv"] else { continue }
             let pair = try answer.pair(node)
             guard let stream = keys.stream(ofHead: pair.key), let last = EtcdKeys.sequence(ofHead: pair.value) else {
