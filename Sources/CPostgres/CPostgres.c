@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The functions of libpq that are used, as libpq-fe.h of PostgreSQL 14 declares them.
+// The used functions of libpq, as declared in libpq-fe.h of PostgreSQL 14.
 #define _GNU_SOURCE
 #include "CPostgres.h"
 #include <dlfcn.h>
@@ -55,8 +55,8 @@ static struct {
 static int state;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-// An empty value of a keyword counts for libpq as none, and what has none it takes from the environment: another
-// address behind the host's name, a file of services, a file to trace into.
+// For libpq a keyword with an empty value has none, and a keyword without a value comes from the environment: another
+// address for the host's name, a service file, a trace file.
 static void forget_variables(void) {
     for (char **variable = environ; variable && *variable;) {
         char name[64];
@@ -125,7 +125,7 @@ int cpostgres_load(void) {
 
 // MARK: Connecting
 
-// libpq's own would write on standard error what the server says.
+// libpq's own receiver would print the server's notices on standard error.
 static void ignore(void *context, const cpostgres_result *notice) { (void)context, (void)notice; }
 
 cpostgres *cpostgres_start(const char *const *keywords, const char *const *values) {
@@ -140,7 +140,7 @@ cpostgres *cpostgres_start(const char *const *keywords, const char *const *value
 void cpostgres_close(cpostgres *connection) { lib.finish(connection); }
 
 int cpostgres_step(cpostgres *connection) {
-    // CONNECTION_BAD: it could not even begin.
+    // CONNECTION_BAD: the attempt could not even start.
     if (lib.status(connection) == 1) return CPOSTGRES_FAILED;
     // PGRES_POLLING_…
     switch (lib.poll(connection)) {
@@ -168,7 +168,7 @@ const char *cpostgres_error(const cpostgres *connection) {
 int cpostgres_wait(const cpostgres *connection, int events, int other, int milliseconds) {
     short wanted = events & CPOSTGRES_WANTS_INPUT ? POLLIN : 0;
     if (events & CPOSTGRES_WANTS_OUTPUT) wanted |= POLLOUT;
-    // A descriptor below 0 is passed over.
+    // poll(2) ignores a negative descriptor.
     struct pollfd waiting[] = {{lib.socket(connection), wanted, 0}, {other, POLLIN, 0}};
     if (waiting[0].fd < 0) return -EBADF;
     int ready = poll(waiting, 2, milliseconds);

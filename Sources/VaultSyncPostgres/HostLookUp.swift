@@ -4,16 +4,16 @@ internal import Glibc
 internal import Synchronization
 internal import VaultSync
 
-/// Where hosts are. The C library waits for servers of names as long as its own settings say; nobody here waits longer
-/// than a given time.
+/// Look-ups of hosts by name. The C library may wait for name servers for a long time; callers here wait no longer than
+/// a given time.
 enum HostLookUp {
-    /// The addresses of a host, as digits; none: there is no such host.
+    /// Returns the addresses of a host as digits; an empty array if there is no such host.
     typealias Method = @Sendable (_ name: String) -> [String]
 
-    /// Each of them is waited for in its turn.
+    /// The most addresses of a host, each of which is tried in turn.
     private static let mostAddresses = 8
 
-    /// - Throws: `.lost`
+    /// - Throws: `.lost` after the timeout, or if there is no such host.
     static func addresses(
         of name: String, within patience: Duration, by lookUp: @escaping Method
     ) throws(PostgresError) -> [String] {
@@ -35,14 +35,14 @@ enum HostLookUp {
             isDone.signal()
         }
 
-        /// Nil: not in that time.
+        /// Returns `nil` after the timeout.
         func addresses(within patience: Duration) -> [String]? {
             _ = isDone.wait(timeout: .now() + patience / .seconds(1))
             return addresses.withLock { $0 }
         }
     }
 
-    /// By getaddrinfo(3).
+    /// Looks a name up by getaddrinfo(3).
     @Sendable static func bySystem(_ name: String) -> [String] {
         var hints = unsafe addrinfo()
         unsafe hints.ai_socktype = Int32(SOCK_STREAM.rawValue)

@@ -5,15 +5,15 @@ internal import SystemPackage
 internal import VaultCrypto
 internal import VaultSync
 
-/// How a server is reached: one of the addresses of a host.
+/// The parameters of a connection to one address of a host.
 struct PostgresAddress {
-    /// Of libpq's, each with a value: what has none is taken from the user's files.
+    /// Keywords of libpq with values. A keyword without a value would be read from the user's files.
     let keywords: [(name: String, value: String)]
     let isEncrypted: Bool
 
-    /// In the order in which they are tried.
+    /// Returns the addresses of a host in the order of the attempts.
     ///
-    /// - Throws: `.lost` for a host that is not found in that time.
+    /// - Throws: `.lost` if the host is not found in time.
     static func all(
         of host: RemoteURL.Host, _ remote: RemoteAccess, within patience: Duration,
         by lookUp: @escaping HostLookUp.Method = HostLookUp.bySystem
@@ -21,7 +21,7 @@ struct PostgresAddress {
         if host.isSocket { return [PostgresAddress(remote, host, at: nil)] }
         let addresses: [String]
         if host.isLoopback {
-            // No look-up says where this host is: what goes there may be unencrypted.
+            // The address is fixed, not looked up, since the traffic may be unencrypted.
             addresses = host.name == "localhost" ? ["127.0.0.1", "::1"] : [host.name]
         } else {
             addresses = try HostLookUp.addresses(of: host.name, within: patience, by: lookUp)
@@ -29,7 +29,7 @@ struct PostgresAddress {
         return addresses.map { PostgresAddress(remote, host, at: $0) }
     }
 
-    /// - Parameter address: nil: of a socket.
+    /// - Parameter address: `nil` for a socket.
     private init(_ remote: RemoteAccess, _ host: RemoteURL.Host, at address: String?) {
         let credentials = remote.credentials
         let isPlain =
@@ -44,21 +44,21 @@ struct PostgresAddress {
         ]
         if let address { keywords.append(("hostaddr", address)) }
         if let user = remote.url.user { keywords.append(("user", user)) }
-        // A server of this machine may insist on encryption; nobody else hears what it hears.
+        // A server on this machine may require encryption; no other machine sees the traffic.
         keywords.append(("sslmode", host.isSocket ? "disable" : isPlain ? "prefer" : "verify-full"))
         let authorities = isPlain ? Self.noFile : credentials.authorities?.string ?? Self.systemAuthorities()
         keywords.append(("sslrootcert", authorities))
         keywords.append(("sslcert", credentials.certificate?.string ?? Self.noFile))
         keywords.append(("sslkey", credentials.key?.string ?? Self.noFile))
-        // OpenSSL would ask at the terminal for the passphrase of a key: the one it has is wrong.
+        // OpenSSL would ask for a key's passphrase at the terminal; this passphrase is wrong for every key.
         if credentials.key != nil { keywords.append(("sslpassword", "none")) }
         self.keywords = keywords.map { (name: $0.0, value: $0.1) }
     }
 
-    /// Below a file there is none: libpq looks at no other of its places then.
+    /// A path below a file, which cannot exist: libpq then looks at none of its default places.
     private static let noFile = "/dev/null/none"
 
-    /// The file of the system's authorities: of Debian, Fedora, openSUSE, and others.
+    /// The file of the system's authorities: on Debian, Fedora, openSUSE or others.
     private static func systemAuthorities() -> String {
         let files = [
             "/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt", "/etc/ssl/ca-bundle.pem",
@@ -69,7 +69,7 @@ struct PostgresAddress {
 }
 
 extension PostgresConnection {
-    /// Connects to the first of a remote's addresses that lets the user in and that can be written to.
+    /// Connects to the first address of a remote that admits the user and accepts writes.
     static func open(
         _ remote: RemoteAccess, _ patience: PostgresPatience
     ) throws(PostgresError) -> PostgresConnection {
@@ -77,7 +77,7 @@ extension PostgresConnection {
         guard loaded == 0 else { throw .noLibrary(isTooOld: loaded != -ENOENT) }
         var failure: PostgresError?
         func note(_ error: PostgresError) {
-            // A server that refuses says more than one that is not there.
+            // A refusal is more informative than a missing server.
             switch (failure, error) {
             case (nil, _), (.lost, .refused): failure = error
             default: break
@@ -117,7 +117,7 @@ extension PostgresConnection {
         return unsafe connection
     }
 
-    /// - Parameter password: is lent to libpq, which keeps a copy as long as the connection, and wipes it.
+    /// - Parameter password: lent to libpq, which keeps a copy as long as the connection, and wipes it.
     private static func start(
         _ keywords: [(name: String, value: String)], _ password: Secret?
     ) throws(PostgresError) -> OpaquePointer? {
@@ -140,7 +140,7 @@ extension PostgresConnection {
         }
         try unsafe add("password", to: &names)
         unsafe names.append(nil)
-        // With the zero byte at its end, in locked memory.
+        // The password with a zero byte at its end, in locked memory.
         let ended: SecretBytes
         do throws(CryptoError) {
             var copy = try SecretBytes(zeroed: password.count + 1)
@@ -156,7 +156,7 @@ extension PostgresConnection {
         }
     }
 
-    /// In bytes: more than that no server says before it lets a user in.
+    /// The most bytes of a server before it admits a user.
     private static let longestGreeting = 1 << 20
 
     private static func finish(
@@ -178,7 +178,8 @@ extension PostgresConnection {
         }
     }
 
-    /// libpq's words go without those that repeat the address. Of what a server refuses there is the code alone.
+    /// Returns libpq's text without the part that repeats the address. For a refusal by the server there is only the
+    /// code.
     private static func failure(of connection: OpaquePointer) -> PostgresError {
         let text = unsafe bounded(cpostgres_error(connection))
         let line = text.split(separator: "\n").first ?? "the server cannot be reached"

@@ -3,37 +3,36 @@ internal import CPostgres
 internal import Glibc
 internal import VaultSync
 
-/// How long a server is waited for.
+/// The timeouts for a server.
 package struct PostgresPatience: Sendable {
-    /// Until it lets a user in, for each of its addresses.
+    /// The longest wait for admission, at each address.
     package var connecting: Duration = .seconds(10)
-    /// Until more comes, or it takes more.
+    /// The longest wait for input, or for room for output.
     package var answering: Duration = .seconds(30)
-    /// Until an exchange is done, which no server stretches by a byte now and then.
+    /// The longest exchange, so that a server cannot extend one by a byte now and then.
     package var exchanging: Duration = .seconds(600)
 
     package init() {}
 }
 
-/// A connection to a server: one exchange at a time, each with an end. After one that did not come to its end the
-/// connection is of no use any more.
+/// A connection to a server, with one exchange at a time. After an incomplete exchange the connection is unusable.
 ///
-/// Unchecked: one thread at a time has it, as its owner's lock says.
+/// Unchecked: one thread at a time has the connection, by its owner's lock.
 @safe final class PostgresConnection: @unchecked Sendable {
     private let connection: OpaquePointer
     private let patience: PostgresPatience
     private(set) var isUsable = true
-    /// How many bytes the server has said since this side began to ask, or to listen.
+    /// The number of bytes from the server since the start of this exchange or wait.
     private var taken = 0
 
-    /// In bytes: more than that no answer has, nor what comes unasked before it does.
+    /// The most bytes of an answer, including notifications before it.
     private static let longestExchange = 128 << 20
 
-    /// In bytes: small steps go together.
+    /// The size in bytes at which queued steps are flushed.
     private static let mostQueued = 64 << 10
 
-    /// - Parameter connection: that has let the user in.
-    /// - Throws: what became of ``PostgresStatement/settings``.
+    /// - Parameter connection: a connection that has admitted the user.
+    /// - Throws: an error of ``PostgresStatement/settings``.
     init(_ connection: OpaquePointer, _ patience: PostgresPatience) throws(PostgresError) {
         (unsafe self.connection, self.patience) = (unsafe connection, patience)
         guard unsafe cpostgres_begin(connection) != 0 else { throw .lost("the connection cannot be used") }
@@ -47,8 +46,8 @@ package struct PostgresPatience: Sendable {
     /// Sends all steps at once, and takes the answers.
     ///
     /// - Parameters:
-    ///   - outcomes: what became of each of them, also where an error is thrown.
-    ///   - take: is lent each row of the statement with that number.
+    ///   - outcomes: the outcome of each step, even if an error is thrown.
+    ///   - take: receives each row, with the number of its statement.
     func exchange(
         _ steps: [PostgresStep], _ outcomes: inout [PostgresOutcome],
         _ take: (Int, PostgresRow) throws(PostgresError) -> Void = { _, _ throws(PostgresError) in }
@@ -61,7 +60,7 @@ package struct PostgresPatience: Sendable {
         for step in steps {
             try send(step)
             queued += step.length
-            // What is not sent yet stays in memory.
+            // Unsent data stays in memory.
             guard queued >= Self.mostQueued else { continue }
             queued = 0
             if unsafe cpostgres_flush(connection) != 0 { try flush(until: end) }
@@ -78,7 +77,7 @@ package struct PostgresPatience: Sendable {
                 defer { unsafe cpostgres_release(result) }
                 switch unsafe cpostgres_kind(result) {
                 case CPOSTGRES_ENDED: outcomes[index] = .done
-                // The end of a transaction itself can fail, such as a commit on a full disk.
+                // The end of a transaction can fail itself, such as a commit on a full disk.
                 case CPOSTGRES_REFUSED:
                     let refusal = unsafe Self.refusal(result)
                     throw unsafe cpostgres_is_open(connection) != 0
@@ -87,12 +86,12 @@ package struct PostgresPatience: Sendable {
                 }
             }
         }
-        // Any user of the database can say something, and any server.
+        // Notifications are dropped: any user of the database, and any server, can send them.
         _ = notifications()
         isUsable = true
     }
 
-    /// As ``exchange(_:_:_:)``; throws the first refusal.
+    /// Does the work of ``exchange(_:_:_:)``, and throws the first refusal.
     func exchangeAll(
         _ steps: [PostgresStep],
         _ take: (Int, PostgresRow) throws(PostgresError) -> Void = { _, _ throws(PostgresError) in }
@@ -107,10 +106,10 @@ package struct PostgresPatience: Sendable {
         switch step {
         case .end: isQueued = unsafe cpostgres_end(connection) != 0
         case .statement(let statement, let values):
-            // The byte behind the last keeps the address of an empty value from being null.
+            // An additional byte, so that the address of an empty last value is not null.
             let bytes = values.flatMap(\.bytes) + [0]
             let (types, lengths) = (values.map(\.type.rawValue), values.map { CInt(clamping: $0.bytes.count) })
-            // libpq copies the values, which lie one behind the other.
+            // libpq copies the values, which lie one after the other.
             isQueued = unsafe bytes.withUnsafeBytes { bytes in
                 var starts: [UnsafePointer<CChar>?] = unsafe []
                 var offset = 0
@@ -134,7 +133,7 @@ package struct PostgresPatience: Sendable {
         unsafe cpostgres_by_rows(connection)
         while let result = unsafe try next(until: end) {
             defer { unsafe cpostgres_release(result) }
-            // The end of an answer comes once.
+            // An answer has only one end.
             guard outcome == .open else { throw .malformed }
             switch unsafe cpostgres_kind(result) {
             case let kind where kind == CPOSTGRES_ROW || kind == CPOSTGRES_ROWS:
@@ -148,7 +147,7 @@ package struct PostgresPatience: Sendable {
             default: throw .malformed
             }
         }
-        // What ends a connection comes as a refusal of the statement.
+        // The end of a connection appears as a refusal of the statement.
         guard unsafe cpostgres_is_open(connection) != 0 else {
             if case .refused(let refusal) = outcome, !refusal.state.isEmpty { throw .lost(refusal.words) }
             throw unsafe .lost(Self.error(of: connection))
@@ -160,13 +159,13 @@ package struct PostgresPatience: Sendable {
     private func next(until end: ContinuousClock.Instant) throws(PostgresError) -> OpaquePointer? {
         while unsafe cpostgres_is_busy(connection) != 0 {
             _ = try wait(for: CPOSTGRES_WANTS_INPUT, until: end)
-            // Where that fails the next result says why.
+            // After a failed read the next result tells the reason.
             if try !take() { break }
         }
         return unsafe cpostgres_next(connection)
     }
 
-    /// Takes what comes meanwhile: a server may answer before it has read everything.
+    /// Sends everything, and takes input meanwhile: a server may answer before it has read everything.
     private func flush(until end: ContinuousClock.Instant) throws(PostgresError) {
         while true {
             switch unsafe cpostgres_flush(connection) {
@@ -181,9 +180,9 @@ package struct PostgresPatience: Sendable {
         }
     }
 
-    /// Takes what has come.
+    /// Reads the available input.
     ///
-    /// - Returns: false when the connection has failed.
+    /// - Returns: `false` if the connection has failed.
     private func take() throws(PostgresError) -> Bool {
         taken += unsafe Int(cpostgres_waiting(connection))
         guard taken <= Self.longestExchange else { throw .malformed }
@@ -192,7 +191,7 @@ package struct PostgresPatience: Sendable {
 
     private func wait(for events: CInt, until end: ContinuousClock.Instant) throws(PostgresError) -> CInt {
         let patience = min(patience.answering, end - .now)
-        // Something comes all the time from a server that does not want to end.
+        // A server that avoids an end may send something all the time.
         guard patience > .zero else { throw .lost("the server does not come to an end") }
         let ready = unsafe cpostgres_wait(connection, events, -1, patience.milliseconds)
         guard ready >= 0 else { throw .lost("the connection has ended") }
@@ -202,27 +201,27 @@ package struct PostgresPatience: Sendable {
 
     // MARK: Between exchanges
 
-    /// Whether the server has not ended the connection, as far as can be seen without asking it.
+    /// Whether the server has not ended the connection, as far as that is visible without a request.
     func isAlive() -> Bool {
         guard isUsable else { return false }
         taken = 0
-        // A server that has so much to say unasked is none.
+        // A genuine server does not send this much unasked.
         for _ in 0..<64 {
             guard unsafe cpostgres_wait(connection, CPOSTGRES_WANTS_INPUT, -1, 0) == CPOSTGRES_WANTS_INPUT else {
                 return unsafe cpostgres_is_open(connection) != 0
             }
             guard (try? take()) == true else { return false }
-            // Reads what it says: that it shuts down.
+            // Processes the input, which may be a shutdown message.
             _ = unsafe cpostgres_is_busy(connection)
             guard unsafe cpostgres_is_open(connection) != 0 else { return false }
         }
         return false
     }
 
-    /// Waits until something comes, or another descriptor can be read.
+    /// Waits for input, or for input on another descriptor.
     ///
-    /// - Returns: whether the other one can be read.
-    /// - Throws: when the connection has ended.
+    /// - Returns: whether the other descriptor has input.
+    /// - Throws: `.lost` if the connection has ended, `.malformed` after too much input.
     func listen(or other: CInt, for patience: Duration) throws(PostgresError) -> Bool {
         let ready = unsafe cpostgres_wait(connection, CPOSTGRES_WANTS_INPUT, other, patience.milliseconds)
         guard ready >= 0 else { throw .lost("the connection has ended") }
@@ -234,10 +233,10 @@ package struct PostgresPatience: Sendable {
         return false
     }
 
-    /// What other connections have said since.
+    /// Returns the notifications of other connections since the last call.
     func notifications() -> [String] {
         var found: [String] = []
-        // Texts of its own are shorter; another's is cut off, and means nothing then.
+        // The texts of this program are shorter. A longer one is cut off, and then means nothing.
         unsafe withUnsafeTemporaryAllocation(of: CChar.self, capacity: 128) { text in
             guard let start = text.baseAddress else { return }
             while unsafe cpostgres_notification(connection, start, 128) != 0 {
@@ -249,7 +248,7 @@ package struct PostgresPatience: Sendable {
 
     // MARK: Texts
 
-    /// What libpq says of a failure.
+    /// Returns libpq's text about a failure.
     static func error(of connection: OpaquePointer) -> String {
         unsafe RecordStoreError.shown(bounded(cpostgres_error(connection)))
     }
@@ -263,20 +262,20 @@ package struct PostgresPatience: Sendable {
 
     static func bounded(_ text: UnsafePointer<CChar>?) -> String {
         guard let text = unsafe text else { return "" }
-        // It ends with a zero byte, perhaps far away.
+        // The zero byte at its end may be far away.
         let bytes = unsafe UnsafeRawBufferPointer(start: text, count: strnlen(text, 2048))
         return unsafe String(decoding: bytes, as: UTF8.self)
     }
 }
 
 extension PostgresRefusal {
-    /// Of SQLSTATE.
+    /// Whether a byte is a character of SQLSTATE.
     static func isDigit(_ byte: UInt8) -> Bool {
         UInt8(ascii: "0")...UInt8(ascii: "9") ~= byte || UInt8(ascii: "A")...UInt8(ascii: "Z") ~= byte
     }
 }
 
 extension Duration {
-    /// Not negative, and no more than poll(2) takes.
+    /// The duration in milliseconds, at least 0 and at most the limit of poll(2).
     var milliseconds: CInt { CInt(clamping: max(0, Int64((self / .milliseconds(1)).rounded(.up)))) }
 }

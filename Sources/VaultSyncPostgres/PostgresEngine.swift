@@ -3,7 +3,7 @@ internal import Synchronization
 package import VaultFormat
 package import VaultSync
 
-/// Databases of PostgreSQL. A connection outlasts the sync that has opened it.
+/// Databases of PostgreSQL. Connections stay open between syncs.
 package final class PostgresEngine: RemoteEngine {
     private struct Place: Hashable {
         let url: RemoteURL
@@ -20,7 +20,7 @@ package final class PostgresEngine: RemoteEngine {
     }
 
     package func realms(at remote: RemoteAccess) throws(RecordStoreError) -> [RealmID] {
-        // Those who want to join look here first, and then for the mailbox of the realm of zeros.
+        // A joining device looks here first, and then for the mailbox in the realm of zeros.
         try line(to: remote, .zero).use(remote, patience) { connection, _ throws(PostgresError) in
             var realms: [RealmID] = []
             try connection.exchangeAll([.statement(.realms, []), .end]) { _, row throws(PostgresError) in

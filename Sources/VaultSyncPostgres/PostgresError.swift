@@ -2,30 +2,30 @@
 internal import SystemPackage
 internal import VaultSync
 
-/// Why a server did not do what it was asked to.
+/// The reason why a server did not do its task.
 enum PostgresError: Error, Equatable {
-    /// libpq is not there, or too old.
+    /// libpq is missing or too old.
     case noLibrary(isTooOld: Bool)
     /// There is no connection, or it has ended.
     ///
-    /// - Parameter why: bounded, without control characters.
+    /// - Parameter why: a bounded text without control characters.
     case lost(_ why: String)
-    /// An answer that no server of PostgreSQL's gives.
+    /// An answer that no PostgreSQL server gives.
     case malformed
     case refused(PostgresRefusal)
 }
 
-/// What a server says to a statement, or to a user, that it refuses.
+/// A server's refusal of a statement or a user.
 struct PostgresRefusal: Error, Equatable {
     /// SQLSTATE: five characters, or empty.
     let state: String
-    /// In the server's words: bounded, without control characters.
+    /// The server's message: bounded, without control characters.
     let message: String
 
-    /// Whether there is a row with this key already.
+    /// Whether a row with this key exists already.
     var isOfKey: Bool { state == "23505" }
 
-    /// Nil: in the server's own words.
+    /// The text for a known code; `nil` if the server's message must do.
     private var reason: String? {
         switch state {
         case "42P01", "3F000":
@@ -48,7 +48,7 @@ struct PostgresRefusal: Error, Equatable {
 }
 
 extension RecordStoreError {
-    /// - Parameter url: of the remote.
+    /// - Parameter url: the URL of the remote.
     init(_ error: PostgresError, at url: RemoteURL) {
         switch error {
         case .noLibrary(let isTooOld):

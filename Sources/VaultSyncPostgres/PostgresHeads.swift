@@ -2,18 +2,18 @@
 internal import VaultFormat
 internal import VaultSync
 
-/// What a connection knows of how whole the streams are. To count records a server looks at each of them, so that is
-/// done when a connection begins, and hourly; in between only the ends of rosters and logs are looked at.
+/// A connection's knowledge of the streams' completeness. To count records a server reads each of them, so this happens
+/// when a connection begins, and once an hour; in between only the ends of rosters and logs are read.
 struct PostgresHeads {
     private var heads: [RecordStream: StreamHead] = [:]
     private var counted: ContinuousClock.Instant?
 
     private static let lifetime = Duration.seconds(3600)
     private static let most = 1 << 20
-    /// With more streams than that all are counted.
+    /// With more uncounted streams than this, all streams are counted.
     private static let countsAtOnce = 256
 
-    /// Asks for what is not known any more.
+    /// Updates the heads that are outdated.
     mutating func look(
         _ connection: PostgresConnection, _ realm: RealmID
     ) throws(PostgresError) -> [StreamHead] {
@@ -35,7 +35,7 @@ struct PostgresHeads {
         var now = heads.filter { $0.key.kind == .blob }
         var uncounted: [PostgresStep] = []
         for (stream, end) in ends {
-            // The writer of a log leaves no gap behind its last record. Another's gap the next count shows.
+            // The writer of a log leaves no gap after its last record. The next count reveals another writer's gap.
             if let known = heads[stream], known.isWhole, known.first <= end.first, known.last <= end.last {
                 now[stream] = StreamHead(stream, first: end.first, last: end.last, count: end.last - end.first + 1)
             } else {
@@ -69,14 +69,14 @@ struct PostgresHeads {
         return heads
     }
 
-    // MARK: In between
+    // MARK: Between counts
 
-    /// A part of a large value that was stored or seen here.
+    /// Counts a part of a large value that was stored or read here.
     mutating func note(_ address: RecordAddress) {
         guard address.stream.kind == .blob else { return }
         let sequence = address.sequence
         guard let known = heads[address.stream] else {
-            // Of a value whose parts were seen from the middle on the next count tells.
+            // If the parts of a value were only seen from the middle on, the next count includes them.
             if sequence == 1 { heads[address.stream] = StreamHead(address.stream, first: 1, last: 1, count: 1) }
             return
         }
@@ -87,7 +87,7 @@ struct PostgresHeads {
 
     mutating func noteRemoval(of stream: RecordStream) {
         heads[stream] = nil
-        // What is left of a large value the ends do not tell.
+        // The ends do not tell the rest of a large value.
         if stream.kind == .blob { counted = nil }
     }
 }

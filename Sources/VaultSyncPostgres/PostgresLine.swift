@@ -4,23 +4,23 @@ internal import SystemPackage
 internal import VaultFormat
 internal import VaultSync
 
-/// A connection that is opened when it is needed, and again when it was broken.
+/// A connection that is opened on demand, and again after a failure.
 ///
-/// Secrets are not kept here: who has a password shows it when there is no connection.
+/// Secrets are not kept here: the caller provides its password whenever a connection has to be opened.
 final class PostgresLine: Sendable {
     private let files: [FilePath?]
     private let connection = Mutex<(open: PostgresConnection?, known: PostgresHeads)>((nil, PostgresHeads()))
 
     init(_ credentials: RemoteCredentials) { files = Self.files(of: credentials) }
 
-    /// Whether the connection is one that a device with these credentials would open.
+    /// Whether a device with these credentials would open the same connection.
     func isFor(_ credentials: RemoteCredentials) -> Bool { files == Self.files(of: credentials) }
 
     private static func files(of credentials: RemoteCredentials) -> [FilePath?] {
         [credentials.authorities, credentials.certificate, credentials.key]
     }
 
-    /// Runs what may run twice: a connection from before may have ended unnoticed.
+    /// Runs a body that may run twice: an earlier connection may have ended unnoticed.
     func use<R>(
         _ remote: RemoteAccess, _ patience: PostgresPatience,
         _ body: (PostgresConnection, inout PostgresHeads) throws(PostgresError) -> R
@@ -32,7 +32,7 @@ final class PostgresLine: Sendable {
                         guard case .lost = error, !open.isUsable else { throw error }
                     }
                 }
-                // What was known of a connection ends with it.
+                // The knowledge about streams ends with its connection.
                 state = (nil, PostgresHeads())
                 let new = try PostgresConnection.open(remote, patience)
                 state.open = new

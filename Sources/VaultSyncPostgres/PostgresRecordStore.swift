@@ -3,16 +3,16 @@ internal import SystemPackage
 internal import VaultFormat
 internal import VaultSync
 
-/// Records as rows of the table `vault.record`, whose primary key lets an address have one record.
+/// Records as rows of the table `vault.record`, whose primary key permits one record at an address.
 final class PostgresRecordStore: RecordStore {
     private let remote: RemoteAccess
     private let realm: RealmID
     private let line: PostgresLine
     private let patience: PostgresPatience
 
-    /// How many records one transaction stores.
+    /// The number of records that one transaction stores.
     private static let recordsAtOnce = 16
-    /// How many bytes are read at a time, at least one record.
+    /// The most bytes of a page, unless its first record is longer.
     private static let pageBytes: Int64 = 4 << 20
 
     init(_ remote: RemoteAccess, realm: RealmID, _ line: PostgresLine, _ patience: PostgresPatience) {
@@ -31,9 +31,9 @@ final class PostgresRecordStore: RecordStore {
         for start in starts {
             var next = start.sequence
             while next <= RecordAddress.sequences.upperBound {
-                // Lent when the answer is complete: who takes one may look for others, or write.
+                // Lent after the answer is complete: the borrower may read or write other records.
                 let page = try page(of: start.stream, from: max(next, 1))
-                // Records may be stored while a page is lent: only an empty one is the end.
+                // Records may be stored while a page is lent, so only an empty page is the end.
                 guard let last = page.last?.address.sequence else { break }
                 for record in page { try take(record) }
                 next = last + 1
@@ -107,7 +107,7 @@ final class PostgresRecordStore: RecordStore {
         return results
     }
 
-    /// - Returns: false when there is a record at one of the addresses; nothing is stored then.
+    /// - Returns: `false` if one of the addresses has a record; then nothing is stored.
     private func storeNew(
         _ records: [StoredRecord], _ connection: PostgresConnection
     ) throws(PostgresError) -> Bool {
@@ -128,7 +128,7 @@ final class PostgresRecordStore: RecordStore {
     private func store(
         _ record: StoredRecord, _ connection: PostgresConnection
     ) throws(PostgresError) -> Appended {
-        // One that is there may be removed before it is looked at, but not for ever.
+        // A record may be removed before it is read here, but not for ever.
         for _ in 0..<8 {
             var isNew = false
             let steps = [.statement(.insertNew, values(of: record)), .end] + notice(of: record.address)
@@ -143,7 +143,8 @@ final class PostgresRecordStore: RecordStore {
         throw .malformed
     }
 
-    /// What is done up to a step stays so, whatever becomes of the notices behind it, which are hints.
+    /// Executes steps. The steps up to `end` stay done, whatever happens to the notices after them, which are only
+    /// hints.
     private func exchange(
         _ steps: [PostgresStep], upTo end: Int, _ connection: PostgresConnection,
         _ take: (Int, PostgresRow) throws(PostgresError) -> Void = { _, _ throws(PostgresError) in throw .malformed }
@@ -151,7 +152,7 @@ final class PostgresRecordStore: RecordStore {
         var outcomes: [PostgresOutcome] = []
         do throws(PostgresError) {
             try connection.exchange(steps, &outcomes) { index, row throws(PostgresError) in
-                // A notice answers with a row that says nothing.
+                // A notice is answered by a row without information.
                 if index < end { try take(index, row) }
             }
         } catch {
@@ -160,7 +161,7 @@ final class PostgresRecordStore: RecordStore {
         return outcomes
     }
 
-    /// In a transaction of its own: its end locks the whole server.
+    /// The notice of a record, in a transaction of its own: its end locks the whole server.
     private func notice(of address: RecordAddress) -> [PostgresStep] {
         let text = "\(address.stream.kind.rawValue) \(address.stream.name.text) \(address.sequence)"
         return [.statement(.notify, [.text(realm.channel), .text(text)]), .end]
@@ -214,7 +215,7 @@ final class PostgresRecordStore: RecordStore {
         [.bytea(realm), .smallint(stream.kind.number), .bytea(stream.name)]
     }
 
-    /// - Parameter address: with a number that records have.
+    /// - Parameter address: an address with a valid number.
     private func place(of address: RecordAddress) -> [PostgresValue] {
         place(of: address.stream) + [.bigint(Int64(clamping: address.sequence))]
     }

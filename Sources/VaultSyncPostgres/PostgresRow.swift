@@ -2,19 +2,19 @@
 internal import CPostgres
 internal import VaultFormat
 
-/// A row of a result, as long as the result is lent. Whatever the server sends, a value is of the length that is asked
-/// for, or there is none.
+/// A row of a result, valid while the result is lent. A value has the requested length, whatever the server sends, or
+/// an error is thrown.
 @safe struct PostgresRow {
     private let result: OpaquePointer
     private let row: CInt
 
-    /// - Parameter result: has so many rows, and columns as the statement says.
+    /// - Parameter result: a result with this row, and with the columns of the statement.
     init(_ result: OpaquePointer, _ row: CInt) {
         unsafe self.result = result
         self.row = row
     }
 
-    /// Whether every row of the result has binary values of those types.
+    /// Whether the result has binary columns of these types.
     static func hasColumns(_ columns: [PostgresType], _ result: OpaquePointer) -> Bool {
         guard unsafe Int(cpostgres_column_count(result)) == columns.count else { return false }
         return columns.indices.allSatisfy { index in
@@ -24,14 +24,14 @@ internal import VaultFormat
         }
     }
 
-    /// - Throws: `.malformed` for a null, and for a value of another length.
+    /// - Throws: `.malformed` for a null or a value of another length.
     func bytes(_ column: Int, _ lengths: ClosedRange<Int>) throws(PostgresError) -> [UInt8] {
         let column = CInt(column)
         let length = unsafe Int(cpostgres_length(result, row, column))
         guard unsafe cpostgres_is_null(result, row, column) == 0, lengths.contains(length),
             let start = unsafe cpostgres_value(result, row, column)
         else { throw .malformed }
-        // libpq has read as many bytes as it says.
+        // libpq has read this number of bytes.
         return unsafe Array(UnsafeRawBufferPointer(start: start, count: length))
     }
 
@@ -43,7 +43,7 @@ internal import VaultFormat
         Int16(truncatingIfNeeded: try number(column, 2))
     }
 
-    /// - Throws: `.malformed` also for a number that no record has.
+    /// - Throws: `.malformed`, also for a number that no record has.
     func sequence(_ column: Int) throws(PostgresError) -> UInt64 {
         let value = try number(column, 8)
         guard RecordAddress.sequences.contains(value) else { throw .malformed }

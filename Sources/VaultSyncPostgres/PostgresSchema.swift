@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What an administrator of a database does once.
+/// The one-time setup of a database by its administrator.
 package enum PostgresSchema {
-    /// For `psql`: the table, and the roles of those who sync. Where that is done already, it ends with an error.
+    /// Input for `psql`: the table, and the roles of the devices. In a database with this setup, the statements fail.
     package static let text = """
         CREATE SCHEMA vault;
         CREATE TABLE vault.record (realm bytea NOT NULL CHECK (octet_length(realm) = 16),

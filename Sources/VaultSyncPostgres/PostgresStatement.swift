@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 internal import VaultFormat
 
-/// A type of PostgreSQL's, by its number (`pg_type.oid`).
+/// A type of PostgreSQL by its number (`pg_type.oid`).
 enum PostgresType: UInt32 {
     case bytea = 17
     case bigint = 20
@@ -9,7 +9,7 @@ enum PostgresType: UInt32 {
     case text = 25
 }
 
-/// What goes into a statement in the place of `$1` and so on, in the binary form of its type.
+/// The value of a parameter such as `$1`, in the binary form of its type.
 struct PostgresValue {
     let type: PostgresType
     let bytes: [UInt8]
@@ -36,7 +36,7 @@ struct PostgresValue {
     }
 }
 
-/// A statement, and of what types the columns of its rows are.
+/// A statement, with the types of its rows' columns.
 struct PostgresStatement {
     let text: String
     let columns: [PostgresType]
@@ -44,34 +44,34 @@ struct PostgresStatement {
     init(_ text: String, _ columns: [PostgresType] = []) { (self.text, self.columns) = (text, columns) }
 }
 
-/// What an exchange with a server consists of.
+/// A step of an exchange with a server.
 enum PostgresStep {
     case statement(PostgresStatement, [PostgresValue])
-    /// The end of a transaction: what comes before it is done, or none of it.
+    /// The end of a transaction: all steps before it are done, or none.
     case end
 
-    /// Of its values, in bytes.
+    /// The size of its values in bytes.
     var length: Int {
         guard case .statement(_, let values) = self else { return 0 }
         return values.reduce(0) { $0 + $1.bytes.count }
     }
 }
 
-/// What became of a step.
+/// The outcome of a step.
 enum PostgresOutcome: Equatable {
     /// No answer yet.
     case open
     case done
     case refused(PostgresRefusal)
-    /// Something before it in its transaction was refused.
+    /// An earlier step in its transaction was refused.
     case skipped
 }
 
 extension PostgresStatement {
     private static let place = "realm = $1 AND kind = $2 AND stream = $3"
 
-    /// What a connection begins with: nothing that a role or a database was given decides what names mean, and what is
-    /// acknowledged is on the server's disk.
+    /// The first statement of a connection: no setting of a role or database changes the meaning of names, and
+    /// acknowledged records are on the server's disk.
     static let settings = PostgresStatement(
         """
         SELECT set_config('search_path', 'pg_catalog', false),
@@ -83,15 +83,15 @@ extension PostgresStatement {
     static let insert = PostgresStatement("INSERT INTO vault.record VALUES ($1, $2, $3, $4, $5)")
     static let insertNew = PostgresStatement(
         "INSERT INTO vault.record VALUES ($1, $2, $3, $4, $5) ON CONFLICT DO NOTHING RETURNING seq", [.bigint])
-    /// A row when the user may.
+    /// Returns a row if the user may insert.
     static let mayInsert = PostgresStatement(
         "SELECT 1::bigint WHERE has_table_privilege('vault.record', 'INSERT')", [.bigint])
     static let notify = PostgresStatement("SELECT FROM pg_notify($1, $2)")
     static let body = PostgresStatement("SELECT body FROM vault.record WHERE \(place) AND seq = $4", [.bytea])
 
-    /// How many records a page has at most.
+    /// The most records of a page.
     static let pageCount = 4096
-    /// From a number ($4) upwards as many as have a number of bytes ($5), and at least one.
+    /// Returns the records from a number ($4) on, up to a number of bytes ($5), but at least one.
     static let page = PostgresStatement(
         """
         SELECT seq, body FROM (SELECT seq, body, sum(octet_length(body)) OVER (ORDER BY seq ROWS UNBOUNDED PRECEDING)
@@ -104,7 +104,7 @@ extension PostgresStatement {
     static let removeBelow = PostgresStatement("DELETE FROM vault.record WHERE \(place) AND seq <= $4")
     static let remove = PostgresStatement("DELETE FROM vault.record WHERE \(place) AND seq = $4")
 
-    /// Every stream of rosters, logs and large values, each of its rows looked at.
+    /// Counts every stream of rosters, logs and large values, by reading each of its rows.
     static let counts = PostgresStatement(
         """
         SELECT kind, stream, min(seq), max(seq), count(*) FROM vault.record WHERE realm = $1 AND kind < 3
@@ -114,7 +114,7 @@ extension PostgresStatement {
         "SELECT kind, stream, min(seq), max(seq), count(*) FROM vault.record WHERE \(place) GROUP BY kind, stream",
         [.smallint, .bytea, .bigint, .bigint, .bigint])
 
-    /// The rosters and logs, each found behind the one before it.
+    /// Finds the rosters and logs, each by a search after the one before.
     static let heads = PostgresStatement(
         """
         WITH RECURSIVE s AS ((SELECT kind, stream, seq FROM vault.record WHERE realm = $1 AND kind < 2
@@ -138,6 +138,6 @@ extension PostgresStatement {
 }
 
 extension RealmID {
-    /// On which the server says what is new.
+    /// The channel on which the server announces new records.
     var channel: String { "vault_" + text.prefix(16) }
 }

@@ -4,10 +4,10 @@ internal import Dispatch
 internal import VaultFormat
 internal import VaultSync
 
-/// What a server says of new records, on a connection of its own. An exchange every minute shows that the connection
-/// has not ended unnoticed.
+/// Notifications of a server about new records, on a separate connection. An exchange every minute detects that the
+/// connection has ended.
 final class PostgresWatch: RecordWatch {
-    /// Rung when no more is wanted; closed when nobody has it.
+    /// A descriptor that ends the wait. Closed with its last owner.
     private final class Bell: Sendable {
         let descriptor: CInt
 
@@ -61,7 +61,7 @@ final class PostgresWatch: RecordWatch {
 }
 
 extension RecordHint {
-    /// - Parameter text: kind, stream and number; any user of the database can say something else.
+    /// - Parameter text: kind, stream and number; any user of the database can send a different text.
     init(_ text: String) {
         let parts = text.split(separator: " ", omittingEmptySubsequences: false)
         guard parts.count == 3, let number = UInt8(parts[0]), let kind = RecordKind(rawValue: number),
