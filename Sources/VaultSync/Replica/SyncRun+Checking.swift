@@ -44,8 +44,8 @@ extension SyncRun {
             throw .stops(address.alarm(.forged, "an entry with a wrong signature"))
         }
         if member.roster.device(author.id) == nil, state.logs[log]?.end == nil {
-            // Of a removed device, and unknown to the one that removed it. It ends no log by a record far behind the
-            // first that another device has written and this one has not read.
+            // The author was removed, and its remover did not know this log. Only the record after the head ends the
+            // log here, not one far beyond it: another device may have read earlier records that this one has not.
             if sequence == member.head(log) + 1 {
                 state.logs[log, default: LogState()].device = author.id
                 state.logs[log]?.end = 0
@@ -177,10 +177,10 @@ extension SyncRun {
 /// The results of a run's checks of records, which never change.
 struct RecordChecks {
     var entries: [RecordAddress: CheckedEntry] = [:]
-    /// The bodies of entries that were checked just now, until they are applied.
+    /// The bodies of entries that were just checked, until they are applied.
     var opened: [RecordAddress: Secret] = [:]
-    /// Their items, which another thread decodes meanwhile; nil where that fails.
+    /// Their items, which another thread decodes; `nil` if the decoding fails.
     var decoded: [RecordAddress: Later<[ItemState<Secret>]?>] = [:]
-    /// The large values that entries name, as far as these were looked at.
+    /// The large values of the entries that were examined.
     var blobs: [RecordAddress: [BlobReference]] = [:]
 }
