@@ -2,12 +2,12 @@
 public import SystemPackage
 internal import Vault
 
-/// Where the agent of a user listens.
+/// The socket address of a user's agent.
 public enum AgentAddress {
-    /// `$VAULT_AGENT_SOCK`, else `$XDG_RUNTIME_DIR/vault/agent.sock`. Nil: neither is set, and there is no agent.
+    /// `$VAULT_AGENT_SOCK`, else `$XDG_RUNTIME_DIR/vault/agent.sock`. `nil` if neither is set: then there is no agent.
     public static var ofProcess: FilePath? {
         if let path = ProcessEnvironment.variable("VAULT_AGENT_SOCK") { return FilePath(path) }
-        // The specification of the variable wants an absolute path.
+        // The specification of the variable requires an absolute path.
         guard let directory = ProcessEnvironment.variable("XDG_RUNTIME_DIR"), directory.hasPrefix("/") else {
             return nil
         }

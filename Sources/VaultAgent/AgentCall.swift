@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 internal import Synchronization
 
-/// Lets another thread end a call that waits for the agent: for a person's answer, or for questions to ask.
+/// A handle by which another thread ends a call that waits for the agent: for a person's answer, or for questions.
 package final class AgentCall: Sendable {
     private struct State {
         var line: AgentConnection.Line?
@@ -12,7 +12,7 @@ package final class AgentCall: Sendable {
 
     package init() {}
 
-    /// The call throws `.agent(.gone)`, now or as soon as it begins.
+    /// Ends the call with `.agent(.gone)`, now or as soon as it begins.
     package func end() {
         let line = state.withLock { state in
             state.isEnded = true
@@ -23,7 +23,7 @@ package final class AgentCall: Sendable {
 
     package var isEnded: Bool { state.withLock(\.isEnded) }
 
-    /// - Returns: false when the call was ended before it began.
+    /// - Returns: `false` if the call was ended before it began.
     func begin(_ line: AgentConnection.Line) -> Bool {
         state.withLock { state in
             if !state.isEnded { state.line = line }

@@ -3,30 +3,32 @@ internal import Glibc
 public import Vault
 package import VaultCrypto
 
-/// What a client does when an item demands that a person is asked.
+/// A client's way to ask a person when an item requires presence.
 package enum Asking: Sendable {
-    /// A door of the agent's asks, for each request anew.
+    /// A door of the agent asks, separately for each request.
     case byDoor
-    /// Nobody is asked, and queries leave such items out.
+    /// No person is asked, and queries leave such items out.
     case never
-    /// The client's own program asks, once: it is to call ``AgentClient/authenticate(with:)``.
+    /// The client's own program asks once, and calls ``AgentClient/authenticate(with:)``.
     case byProgram(@Sendable (AgentClient) throws(VaultError) -> Void)
 }
 
 extension AgentClient {
-    /// The same agent, to which a person has just given the vault's passphrase: what this client asks for is theirs to
-    /// allow, and they have, for as long as it lives. A door shows them the program and the reason.
+    /// Returns a client with a person's permission, for which the person gives the vault's passphrase to a door. The
+    /// door shows the program and the reason. The permission covers all requests of the new client, as long as it
+    /// lives.
     ///
     /// - Parameters:
-    ///   - reason: what the program says to the person. They see it as a program's words; what is no text in it, and
-    ///     what is over 140 characters, they do not see.
-    /// - Returns: a client on a connection of its own. When that ends, so does the permission, and its requests end
-    ///   with `.presenceRequired` where they need one.
-    /// - Throws: `.presenceRequired`: nobody can be asked; `.cancelled`: they have said no; after three tries
-    ///   `.storage(.wrongPassphrase)`; `.agent(.unanswered)`: not in 60 seconds; `.agent`: the agent is gone.
+    ///   - reason: the program's explanation for the person, which the door marks as such. The door omits anything
+    ///     but text, and anything beyond 140 characters.
+    /// - Returns: a client on a connection of its own. The permission ends with the connection; then requests that
+    ///   need it throw `.presenceRequired`.
+    /// - Throws: `.presenceRequired` if no door can ask; `.cancelled` if the person declines;
+    ///   `.storage(.wrongPassphrase)` after three tries; `.agent(.unanswered)` after 60 seconds; `.agent` if the agent
+    ///   is gone.
     public func attended(reason: String?) throws(VaultError) -> AgentClient { try attended(reason: reason, nil) }
 
-    /// - Parameter call: lets another thread end it.
+    /// - Parameter call: a handle by which another thread can end the call.
     package func attended(reason: String?, _ call: AgentCall?) throws(VaultError) -> AgentClient {
         var connection = try connect()
         guard call?.begin(connection.line) ?? true else { throw .agent(.gone) }
@@ -35,15 +37,15 @@ extension AgentClient {
         return AgentClient(self, on: connection, try reply.get().value)
     }
 
-    /// Shows the agent the passphrase that a person has just given this program: from then on what they may allow is
-    /// allowed to this client, until its connection ends.
+    /// Proves a person's presence by the passphrase that the person has given this program. From then on this client
+    /// has the permission, until its connection ends.
     ///
-    /// - Throws: `.storage(.wrongPassphrase)`. Each failure makes the next attempt wait longer.
+    /// - Throws: `.storage(.wrongPassphrase)`. Each failure delays the next attempt further.
     package func authenticate(with passphrase: Passphrase) throws(VaultError) {
         keep(try ask(AuthenticateRequest(reason: nil, passphrase: passphrase)).value)
     }
 
-    /// Runs a request, and once more when a person has allowed it.
+    /// Runs a request, and once more after a person has permitted it.
     package func withPresence<R>(
         _ presence: Query.Presence = .asked(reason: nil), _ body: (AgentClient) throws(VaultError) -> R
     ) throws(VaultError) -> R {
@@ -59,7 +61,7 @@ extension AgentClient {
         }
     }
 
-    /// The query as this client means it.
+    /// Returns the query with this client's setting about presence.
     func meant(_ query: Query) -> Query {
         guard case .never = asking, case .asked = query.presence else { return query }
         var query = query
@@ -82,12 +84,12 @@ extension AgentClient {
 
     // MARK: Doors
 
-    /// Offers to ask people, for as long as the agent serves. Returns when the connection has ended.
+    /// Offers to ask people, as long as the agent runs. Returns when the connection has ended.
     ///
     /// - Parameters:
-    ///   - call: lets another thread end it.
-    ///   - begins: called when the agent has heard the offer.
-    ///   - hears: called with each question, and when it is no longer wanted. It is not to wait for a person.
+    ///   - call: a handle by which another thread can end the offer.
+    ///   - begins: called when the agent has accepted the offer.
+    ///   - hears: called with each question, and with its withdrawal. Must not wait for a person.
     package func offerToAsk(
         _ call: AgentCall, begins: () -> Void = {}, hears: (QuestionEvent) -> Void
     ) throws(VaultError) {
@@ -100,10 +102,10 @@ extension AgentClient {
         }
     }
 
-    /// Says what a person has answered.
+    /// Reports a person's answer.
     ///
-    /// - Throws: `.storage(.wrongPassphrase)`: they may try once more; `.cancelled`: the question is no longer asked,
-    ///   or the passphrase was the third wrong one.
+    /// - Throws: `.storage(.wrongPassphrase)` if the person may try again; `.cancelled` if the question was
+    ///   withdrawn, or the passphrase was the third wrong one.
     package func answer(_ question: QuestionID, _ answer: PersonAnswer) throws(VaultError) {
         _ = try ask(AnswerRequest(question, answer))
     }

@@ -4,16 +4,16 @@ internal import Synchronization
 public import SystemPackage
 public import Vault
 
-/// A vault that an agent keeps open: the four verbs through its socket. No key is ever on this side.
+/// A vault that an agent keeps open, with the four verbs through its socket. This process never has a key.
 ///
-/// Threads may share a client; their requests go one after the other. When the agent was restarted, the next request
-/// finds the new one.
+/// Threads may share a client, whose requests are serialized. After a restart of the agent, the next request connects
+/// to the new one.
 public final class AgentClient: OpenVault {
-    /// What becomes of the secrets that a client asks for.
+    /// The use of the secrets that a client requests.
     public enum Purpose: UInt8, Sendable {
-        /// They are shown, copied, or handed to the caller.
+        /// The secrets are shown, copied, or returned to the caller.
         case reveal = 1
-        /// They go to a command or into a file, and nobody sees them. An agent may let a client do this alone.
+        /// The secrets go to a command or into a file, unseen. An agent may limit a client to this purpose.
         case use
     }
 
@@ -24,28 +24,28 @@ public final class AgentClient: OpenVault {
     private let unlocking = Mutex<(@Sendable (AgentClient) throws(VaultError) -> Void)?>(nil)
     private let isBound = Atomic(false)
     private let watching = Mutex<AgentWatch?>(nil)
-    /// Whether it lives on a connection that a person has allowed something on, and on no other.
+    /// Whether the client is bound to a connection with a person's permission.
     let isAttended: Bool
-    /// What the agent said of itself when the client found it.
+    /// The agent's status at the time of the greeting.
     public let greeting: AgentStatus
 
     private struct Connected: ~Copyable {
         var connection: AgentConnection?
-        /// Of that connection, which is shown with every request. Nil: no person was asked.
+        /// The ticket of the connection, which precedes every request; `nil` if no person was asked.
         var ticket: Ticket?
     }
 
     /// Finds the agent of a vault.
     ///
     /// - Parameters:
-    ///   - address: its socket; nil: there is none.
-    ///   - vault: the vault file; nil: whichever the agent has.
-    ///   - accessGroups: those of the caller; nil: ``Vault/AccessGroups/ofProcess``, and for another process those that
-    ///     the agent has for it.
-    ///   - behalf: the process that the client speaks for; nil: itself. The agent lets it do what it would let both of
-    ///     them do, on every connection that the client makes, and nothing more when that process has ended.
-    /// - Throws: `.agent(.otherVault)`; `.agent(.refused)` when another user listens there, or the process to speak for
-    ///   has ended or is another user's; `.agent(.busy)`.
+    ///   - address: the agent's socket; `nil` if there is none.
+    ///   - vault: the vault file; `nil` accepts the agent's vault.
+    ///   - accessGroups: the caller's access groups; `nil` uses ``Vault/AccessGroups/ofProcess``, and for another
+    ///     process the groups that the agent assigns.
+    ///   - behalf: the process that the client speaks for; `nil` for itself. On every connection the client has only
+    ///     the rights that both processes have, and none after the end of that process.
+    /// - Throws: `.agent(.otherVault)`; `.agent(.refused)` if another user listens there, or the represented process
+    ///   has ended or belongs to another user; `.agent(.busy)`.
     public convenience init?(
         at address: FilePath? = AgentAddress.ofProcess, vault: FilePath?, accessGroups: AccessGroups?,
         purpose: Purpose = .reveal, behalf: Behalf? = nil
@@ -54,10 +54,10 @@ public final class AgentClient: OpenVault {
             at: address, vault: vault, accessGroups: accessGroups, givesWay: false, purpose: purpose, behalf: behalf)
     }
 
-    /// As ``init(at:vault:accessGroups:purpose:behalf:)``.
+    /// Does the work of ``init(at:vault:accessGroups:purpose:behalf:)``.
     ///
-    /// - Parameter givesWay: whether the groups are what the program is about, and nobody has named them: those that
-    ///   the agent has for it count instead.
+    /// - Parameter givesWay: whether the groups are only the program's own topic and were not named by a person: then
+    ///   the groups that the agent assigns replace them.
     package init?(
         at address: FilePath? = AgentAddress.ofProcess, vault: FilePath?, accessGroups: AccessGroups?, givesWay: Bool,
         purpose: Purpose = .reveal, behalf: Behalf? = nil
@@ -80,34 +80,34 @@ public final class AgentClient: OpenVault {
         isAttended = false
     }
 
-    /// One that a person was asked for.
+    /// Makes a client with a person's permission.
     init(_ client: AgentClient, on connection: consuming AgentConnection, _ ticket: Ticket) {
         (address, hello, greeting) = (client.address, client.hello, client.greeting)
         self.connection = Mutex(Connected(connection: connection, ticket: ticket))
         isAttended = true
     }
 
-    /// How a person is asked when an item demands it.
+    /// The way to ask a person when an item requires presence.
     package var asking: Asking {
         get { howToAsk.withLock { $0 } }
         set { howToAsk.withLock { $0 = newValue } }
     }
 
-    /// Called once, when a request finds the vault locked: the program is to unlock it, and the request is made again,
-    /// of which nothing was done. Nil: the request ends with `.locked`.
+    /// Called once when a request finds the vault locked. The program unlocks the vault, and the request, of which
+    /// nothing was done, is repeated. With `nil` the request throws `.locked`.
     package var whenLocked: (@Sendable (AgentClient) throws(VaultError) -> Void)? {
         get { unlocking.withLock { $0 } }
         set { unlocking.withLock { $0 = newValue } }
     }
 
-    /// Whether the rights of the ``greeting`` were decided by, and the client is of no more use once the agent says
-    /// others: the request that would be the first by those ends with `.agent(.gone)` or `.agent(.notRunning)`.
+    /// Whether the program relies on the rights in ``greeting``. If so, the first request under different rights throws
+    /// `.agent(.gone)` or `.agent(.notRunning)`, and the client is of no further use.
     package var isBoundToRights: Bool {
         get { isBound.load(ordering: .relaxed) }
         set { isBound.store(newValue, ordering: .relaxed) }
     }
 
-    /// Keeps what a person has allowed on the connection that the client has.
+    /// Stores the ticket of the client's current connection.
     func keep(_ ticket: Ticket) { connection.withLock { $0.ticket = $0.connection == nil ? nil : ticket } }
 
     private static func greet(_ hello: some Hello, on connection: inout AgentConnection) throws(VaultError)
@@ -118,7 +118,7 @@ public final class AgentClient: OpenVault {
             try connection.send(hello)
             reply = try connection.receive(isPatient: false)
         } catch {
-            // Nothing was asked for yet, so nothing may have happened.
+            // Nothing was requested yet, so nothing can have happened.
             throw error == .agent(.gone) ? .agent(.busy) : error
         }
         return try reply.get().value
@@ -128,7 +128,7 @@ public final class AgentClient: OpenVault {
 
     /// Sends a request and waits for the reply.
     ///
-    /// - Parameter isPatient: a person may be asked, or a disk be slow.
+    /// - Parameter isPatient: whether the wait has no limit, since a person may be asked, or a disk may be slow.
     func ask<Request: AgentRequest>(_ request: Request, isPatient: Bool = true) throws(VaultError) -> Request.Reply {
         try exchange([request], isPatient: isPatient)[0]
     }
@@ -155,12 +155,12 @@ public final class AgentClient: OpenVault {
         Int(clamping: try ask(request).count)
     }
 
-    /// Sends requests that belong together and reads the replies. What only reads is asked once more when the agent has
-    /// let the connection go: nobody needs to hear that a look may have happened or not. What the agent refuses since
-    /// the vault is locked is asked once more by ``whenLocked``.
+    /// Sends requests that belong together, and reads the replies. Requests that only read are repeated once if the
+    /// agent has dropped the connection. After a refusal because of a locked vault, the requests are repeated once
+    /// after ``whenLocked``.
     ///
-    /// - Parameter isLast: whether no reply comes after this one.
-    /// - Returns: one reply or more.
+    /// - Parameter isLast: whether a reply is the last one.
+    /// - Returns: one or more replies.
     func exchange<Request: AgentRequest>(
         _ requests: [Request], isPatient: Bool = true, until isLast: (Request.Reply) -> Bool = { _ in true }
     ) throws(VaultError) -> [Request.Reply] {
@@ -200,7 +200,7 @@ public final class AgentClient: OpenVault {
                         connected.connection = consume connection
                         return .success(replies)
                     case .failure(let error):
-                        // The agent has ended the connection when it has said that.
+                        // After such an error the agent has ended the connection.
                         if case .agent = error {} else { connected.connection = consume connection }
                         return .failure(error)
                     }
@@ -212,10 +212,10 @@ public final class AgentClient: OpenVault {
         return try result.get()
     }
 
-    /// The connection, or a new one: the agent may have been restarted.
+    /// Returns the connection, or a new one: the agent may have been restarted.
     private func usable(_ connected: inout Connected) throws(VaultError) -> AgentConnection {
         if let connection = connected.connection.take(), connection.isUsable { return connection }
-        // What a person has allowed ends with the connection.
+        // A person's permission ends with the connection.
         connected.ticket = nil
         guard !isAttended else { throw .presenceRequired }
         return try connect()
@@ -227,7 +227,7 @@ public final class AgentClient: OpenVault {
         _ = try reply.get()
     }
 
-    /// The connection on which changes are told, or a new one.
+    /// Returns the connection that carries changes, or a new one.
     func watch() throws(VaultError) -> AgentWatch {
         try watching.withLock { watching throws(VaultError) in
             if let watching, watching.isUsable { return watching }
@@ -237,7 +237,7 @@ public final class AgentClient: OpenVault {
         }
     }
 
-    /// A connection of its own.
+    /// Opens another connection.
     func connect() throws(VaultError) -> AgentConnection {
         guard var another = try AgentConnection.open(address) else { throw .agent(.notRunning) }
         let status = try AgentClient.greet(hello, on: &another)

@@ -6,25 +6,26 @@ internal import SystemPackage
 internal import Vault
 internal import VaultCrypto
 
-/// A blocking socket to an agent: frames out, frames in. Secrets go between the socket and locked memory, and through
-/// nothing else.
+/// A blocking socket to an agent, which sends and receives frames. Secrets pass only between the socket and locked
+/// memory.
 struct AgentConnection: ~Copyable {
     private let descriptor: Int32
-    /// What ends the connection from another thread.
+    /// The handle that ends the connection from another thread.
     let line: Line
-    /// In which process it was opened: a forked child must not speak in the middle of its parent's sentences.
+    /// The process that opened the connection: a forked child must not write into its parent's frames.
     private let process = ForkMark.process
     private var number: UInt32 = 0
     private var patience = patienceForGreeting
     private var inbox: Inbox
 
-    /// How long an answer may take that needs neither a person nor a key derivation.
+    /// The limit in seconds for an answer that needs neither a person nor a key derivation.
     private static let patience = 60
-    /// How long a greeting may take: one that takes longer comes from an agent that was stopped.
+    /// The limit in seconds for a greeting: a later one comes from an agent that was suspended.
     private static let patienceForGreeting = 5
 
-    /// - Returns: nil when nobody listens there.
-    /// - Throws: `.agent(.refused)` when the one who listens is another user; `.agent(.busy)` when it accepts nobody.
+    /// - Returns: `nil` if no process listens there.
+    /// - Throws: `.agent(.refused)` if the listener is another user; `.agent(.busy)` if it does not accept
+    ///   connections.
     static func open(_ path: FilePath) throws(VaultError) -> AgentConnection? {
         let opened = unsafe clinux_connect_unix(path.string, patienceForGreeting)
         guard opened >= 0 else {
@@ -41,7 +42,7 @@ struct AgentConnection: ~Copyable {
         }
         let connection = AgentConnection(Int32(opened), inbox)
         var (peer, user): (Int32, UInt32) = (0, 0)
-        // The process that made the socket would be told the passphrase.
+        // The process that made the socket would receive the passphrase.
         guard unsafe clinux_peer(connection.descriptor, &peer, &user) == 0, user == geteuid() else {
             throw .agent(.refused)
         }
@@ -59,8 +60,8 @@ struct AgentConnection: ~Copyable {
         close(descriptor)
     }
 
-    /// Lets another thread end a connection that one waits on, or ask for more on it. The number of a descriptor that
-    /// was closed may be another's already, and is not used any more then.
+    /// A handle by which another thread ends a connection, or sends further requests on it. The number of a closed
+    /// descriptor may belong to another file, so the handle drops it.
     final class Line: Sendable {
         private let descriptor: Mutex<Int32?>
 
@@ -70,9 +71,9 @@ struct AgentConnection: ~Copyable {
 
         func end() { descriptor.withLock { $0 = nil } }
 
-        /// Sends a request that names no secret.
+        /// Sends a request without secrets.
         ///
-        /// - Throws: `.agent(.gone)`; `.storage(.attributesTooLarge)` for what fits into no frame.
+        /// - Throws: `.agent(.gone)`; `.storage(.attributesTooLarge)` for a request longer than a frame.
         func send(_ request: some AgentRequest, number: UInt32) throws(VaultError) {
             let frame = request.frame(number)
             guard frame.body.count <= Frame.longestBody else { throw .storage(.attributesTooLarge) }
@@ -86,8 +87,8 @@ struct AgentConnection: ~Copyable {
     /// Whether a request can be sent: the agent may have ended since the last one.
     var isUsable: Bool { process == ForkMark.process && clinux_is_out_of_step(descriptor) == 0 }
 
-    /// - Throws: `.agent(.gone)`; `.storage` with `.attributesTooLarge` or `.valueTooLarge` for what fits into no
-    ///   frame.
+    /// - Throws: `.agent(.gone)`; `.storage` with `.attributesTooLarge` or `.valueTooLarge` for a request longer than
+    ///   a frame.
     mutating func send(_ request: some AgentRequest) throws(VaultError) {
         number &+= 1
         let frame = request.frame(number)
@@ -102,18 +103,18 @@ struct AgentConnection: ~Copyable {
     }
 
     private static func send(_ bytes: Span<UInt8>, more: Bool, to descriptor: Int32) throws(VaultError) {
-        // The span is as long as it says.
+        // The span has this length.
         let result = unsafe bytes.withUnsafeBytes {
             unsafe clinux_send(descriptor, $0.baseAddress, $0.count, more ? 1 : 0)
         }
         guard result == 0 else { throw .agent(.gone) }
     }
 
-    /// - Parameter isPatient: a person may be asked, or a disk be slow.
-    /// - Returns: a reply, or what the agent has refused the request with.
+    /// - Parameter isPatient: whether the wait has no limit, since a person may be asked, or a disk may be slow.
+    /// - Returns: a reply, or the error of the agent's refusal.
     mutating func receive<Reply: AgentReply>(isPatient: Bool) throws(VaultError) -> Result<Reply, VaultError> {
         let frame = try receiveFrame(isPatient: isPatient)
-        // Number 0 answers a connection, and not a request of its.
+        // Number 0 answers the connection instead of a request.
         guard frame.number == number || frame.number == 0 else { throw .agent(.protocolViolation) }
         do throws(MessageError) {
             guard frame.kind == FailureReply.kind else { return .success(try Reply(frame)) }
@@ -123,9 +124,9 @@ struct AgentConnection: ~Copyable {
         }
     }
 
-    /// - Parameter isPatient: as for ``receive(isPatient:)``.
-    /// - Returns: the next frame, of whichever number and kind.
-    /// - Throws: `.agent` with `.gone`, `.busy` for one that is late, `.protocolViolation`.
+    /// - Parameter isPatient: like that of ``receive(isPatient:)``.
+    /// - Returns: the next frame, with any number and kind.
+    /// - Throws: `.agent` with `.gone`, `.busy` after the timeout, or `.protocolViolation`.
     mutating func receiveFrame(isPatient: Bool) throws(VaultError) -> Frame {
         let patience = isPatient ? 0 : number == 1 ? Self.patienceForGreeting : Self.patience
         if patience != self.patience {

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What an agent says of itself. It names no item.
+/// An agent's description of itself. The status names no item.
 public struct AgentStatus: Equatable, Sendable {
     public enum State: UInt8, Sendable {
-        /// Never unlocked: nothing can be read.
+        /// Not unlocked yet: nothing can be read.
         case new = 1
-        /// Locked again: what is readable after the first unlock still is.
+        /// Locked again: items that are readable after the first unlock still are.
         case locked
         case unlocked
     }
 
-    /// What the agent lets a client do.
+    /// The rights of a client.
     public enum Access: UInt8, Sendable {
         case full = 1
-        /// Secrets for `run` and `inject` alone, and attributes.
+        /// Attributes, and secrets only for `run` and `inject`.
         case injectOnly
         case none
     }
@@ -21,17 +21,18 @@ public struct AgentStatus: Equatable, Sendable {
     public var state: State
     public var processID: UInt32
     public var version: String
-    /// The vault file, as the agent found it.
+    /// The resolved path of the vault file.
     public var vault: String
-    /// Seconds without use after which it locks, and seconds after an unlock at which it does in any case; 0: never.
+    /// The idle time in seconds after which the agent locks, and the time after an unlock at which it locks in any
+    /// case; 0: never.
     public var idleLimit: UInt32
     public var maximum: UInt32
-    /// Seconds that are left, while unlocked.
+    /// The seconds until the lock, while the vault is unlocked.
     public var locksIn: UInt32?
     public var access: Access
-    /// The access groups that this client may name, since a rule or its sandbox confines it to them; nil: all.
+    /// The access groups that this client may name, if a rule or its sandbox confines it; `nil` for all.
     public var groups: [String]?
-    /// Whether the policy has a rule, which may let other clients do more or less than this one.
+    /// Whether the policy has rules, which may give other clients other rights than this one.
     public var hasRules: Bool
     public var isAuditing: Bool
     public var clients: UInt32
@@ -61,10 +62,10 @@ public struct AgentStatus: Equatable, Sendable {
 }
 
 extension AgentStatus {
-    /// Whether what a client may do, or what is written down of it, depends on its process.
+    /// Whether a client's rights, or its audit entries, depend on its process.
     package var asksWhoClientsAre: Bool { isAuditing || hasRules }
 
-    /// Whether a client may do the same by both, and other clients are asked for the same.
+    /// Whether both statuses give the client the same rights, and other clients are checked in the same way.
     func hasRights(of other: AgentStatus) -> Bool {
         access == other.access && groups == other.groups && hasRules == other.hasRules
             && isAuditing == other.isAuditing

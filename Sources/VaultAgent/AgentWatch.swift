@@ -4,19 +4,19 @@ internal import Synchronization
 internal import Vault
 internal import VaultCrypto
 
-/// The connection on which an agent tells a client's changes, for any number of readers. A thread of its own takes what
-/// arrives for all of them, so that a slow reader keeps no other waiting. The connection ends with its last reader.
+/// The connection on which an agent reports changes to a client, for any number of readers. A thread of its own
+/// receives for all of them, so that a slow reader does not delay others. The connection ends with its last reader.
 final class AgentWatch: Sendable {
     private struct Reader {
         let buffer: ChangeBuffer
         var last = ItemChange(.many, sequence: 0)
-        /// Told once, when the agent has answered the request; nil: it has been.
+        /// Notified once, when the agent has answered the request; then `nil`.
         var beginning: Beginning?
 
-        /// Nothing comes any more.
+        /// Ends the reader's sequence.
         func end(_ error: VaultError) {
             if let beginning { return beginning.end(.failure(error)) }
-            // A sequence that ends in order has said why itself.
+            // A sequence that was closed properly has reported the reason itself.
             let isSaid = if case .failed(let said) = last.kind { said == .closed || error == .closed } else { false }
             if !isSaid { buffer.offer(ItemChange(.failed(error), sequence: last.sequence)) }
             buffer.end()
@@ -25,7 +25,7 @@ final class AgentWatch: Sendable {
 
     private struct State {
         var readers: [UInt32: Reader] = [:]
-        /// Of the newest request. The greeting was the first.
+        /// The number of the newest request. The greeting was the first.
         var number: UInt32 = 1
         var isOver = false
     }
@@ -34,7 +34,7 @@ final class AgentWatch: Sendable {
     private let line: AgentConnection.Line
     private let process = ForkMark.process
 
-    /// - Parameter connection: greeted, and nothing else asked on it.
+    /// - Parameter connection: a connection after the greeting, without other requests.
     init(_ connection: consuming AgentConnection) {
         line = connection.line
         let held = Mutex<AgentConnection?>(consume connection)
@@ -42,15 +42,15 @@ final class AgentWatch: Sendable {
         DispatchQueue(label: "vault.watch").async { incoming.read(for: self) }
     }
 
-    /// Whether it takes more readers. A forked child has none of the thread.
+    /// Whether the watch accepts readers. A forked child lacks the thread.
     var isUsable: Bool { process == ForkMark.process && state.withLock { !$0.isOver } }
 
     // MARK: Readers
 
-    /// Returns when the agent tells changes from now on.
+    /// Returns when the agent has begun to report changes.
     ///
-    /// - Returns: nil when the connection takes no more readers.
-    /// - Throws: what the agent says; `.agent(.gone)` when the connection has ended meanwhile.
+    /// - Returns: `nil` if the connection accepts no more readers.
+    /// - Throws: the agent's error; `.agent(.gone)` if the connection has ended meanwhile.
     func changes(matching query: Query?, from sequence: UInt64?) throws(VaultError) -> ChangeSequence? {
         let (buffer, beginning) = (ChangeBuffer(), Beginning())
         let number = state.withLock { state -> UInt32? in
@@ -75,9 +75,9 @@ final class AgentWatch: Sendable {
         return state.number
     }
 
-    /// Nobody reads what a request has asked for.
+    /// Ends a request without a reader.
     private func stop(_ number: UInt32) {
-        // The socket is the parent's, too.
+        // A forked child shares the socket with its parent.
         guard process == ForkMark.process else { return }
         let next = state.withLock { state -> UInt32? in
             guard state.readers.removeValue(forKey: number) != nil else { return nil }
@@ -85,13 +85,13 @@ final class AgentWatch: Sendable {
             return AgentWatch.nextNumber(&state)
         }
         guard let next else { return }
-        // A connection that has ended tells nobody anything.
+        // The end of the connection also ends the agent's reports.
         if isUsable { try? line.send(UnwatchRequest(number), number: next) } else { line.hangUp() }
     }
 
-    // MARK: What arrives
+    // MARK: Received frames
 
-    /// - Throws: when nothing that comes after the frame can be relied on.
+    /// - Throws: an error after which no further frame can be trusted.
     fileprivate func take(_ frame: Frame) throws(VaultError) {
         var failure: VaultError?
         do throws(MessageError) {
@@ -125,7 +125,7 @@ final class AgentWatch: Sendable {
             state.isOver = state.isOver || state.readers.isEmpty
             return (reader, state.isOver)
         }
-        // Before the error itself, with which another thread may ask on this connection.
+        // Hung up before the error is delivered, since another thread may react to it with a new request.
         if isLast { line.hangUp() }
         reader?.end(error)
     }
@@ -141,7 +141,7 @@ final class AgentWatch: Sendable {
     }
 }
 
-/// The connection itself, which one thread reads.
+/// The connection, which one thread reads.
 private final class Incoming: Sendable {
     private let connection: Mutex<AgentConnection?>
 
@@ -159,12 +159,12 @@ private final class Incoming: Sendable {
     }
 }
 
-/// The agent's first answer to a request, for which the thread waits that has asked.
+/// The agent's first answer to a request, for which the requesting thread waits.
 private final class Beginning: Sendable {
     private let result = Mutex<Result<Void, VaultError>?>(nil)
     private let isThere = DispatchSemaphore(value: 0)
 
-    /// How long the answer may take, as that of other requests that no person is asked for.
+    /// The limit for the answer, like that of other requests that do not ask a person.
     private static let patience = DispatchTimeInterval.seconds(60)
 
     func end(_ new: Result<Void, VaultError>) {
@@ -172,7 +172,7 @@ private final class Beginning: Sendable {
         isThere.signal()
     }
 
-    /// - Throws: what the answer says; `.agent(.busy)` when it is late.
+    /// - Throws: the error in the answer; `.agent(.busy)` after the timeout.
     func wait() throws(VaultError) {
         _ = isThere.wait(timeout: .now() + Beginning.patience)
         try (result.withLock { $0 } ?? .failure(.agent(.busy))).get()

@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A process that a client speaks for: its number, and when it began, which tells it from a later one with that number.
+/// A process that a client speaks for. The start time distinguishes it from a later process with the same number.
 ///
-/// A client that speaks for another process gets what both of them may, and that as long as the other one runs.
+/// A client that speaks for another process has only the rights that both of them have, and only while the other runs.
 public struct Behalf: Equatable, Sendable {
-    /// As the agent numbers processes, too: client and agent are in one PID namespace.
+    /// The number in the agent's PID namespace, which client and agent share.
     public let process: Int32
-    /// Clock ticks from the start of the machine, as field 22 of /proc/PID/stat has them.
+    /// The start time in clock ticks since the start of the machine: field 22 of /proc/PID/stat.
     public let startTime: UInt64
-    /// The application whose Flatpak sandbox the client has found the process in; empty: one of which that cannot be
-    /// told; nil: it is in none. The agent may not be able to look. The rights that the process has are never more for
-    /// it.
+    /// The application of the Flatpak sandbox in which the client has found the process; empty if the application is
+    /// unknown; `nil` without a sandbox. The agent may be unable to look. This value never increases the rights of the
+    /// process.
     public let sandbox: String?
 
     /// - Parameters:
-    ///   - process: more than 0; else there is none.
-    ///   - startTime: what was read of it before, by the client that speaks for the process.
-    ///   - sandbox: what that client has found.
+    ///   - process: a number above 0; otherwise the initializer fails.
+    ///   - startTime: the start time that the client has read before.
+    ///   - sandbox: the client's finding.
     public init?(process: Int32, startTime: UInt64, sandbox: String?) {
         guard process > 0 else { return nil }
         self.process = process

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The number of an error on the wire. What goes with it stands behind it, in the order of the case's values; a number
-/// is never used for another.
+/// The number of an error on the wire. The associated values follow in their order. A number is never reused.
 enum ErrorCode: UInt16, CaseIterable {
     case noSuchClass = 1
     case duplicateItem = 2
@@ -19,7 +18,7 @@ enum ErrorCode: UInt16, CaseIterable {
     case valueMismatch = 14
     case cancelled = 15
     case presenceRequired = 16
-    // What is wrong with a query or an item.
+    // Flaws of a query or an item.
     case classMissing = 20
     case attributeValue = 21
     case persistentReference = 22
@@ -29,7 +28,7 @@ enum ErrorCode: UInt16, CaseIterable {
     case key = 26
     case userAttributeName = 27
     case fieldName = 28
-    // What is wrong with the file, or with what was to open it.
+    // Errors of the file, or of the secret that should open it.
     case noVault = 40
     case alreadyExists = 41
     case wrongPassphrase = 42

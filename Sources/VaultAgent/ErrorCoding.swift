@@ -5,8 +5,8 @@ internal import VaultCrypto
 package import VaultFormat
 internal import VaultStorage
 
-// An error is its code, u16, and what goes with it. Both ways are switches over every case: one that lacks a number, or
-// a number that means nothing, does not compile.
+// An error is encoded as its code, u16, and its associated values. Both directions are exhaustive switches: a case
+// without a number, or a number without a case, does not compile.
 
 extension ErrorCode: MessageValue {}
 extension AgentFlaw: MessageValue {}
@@ -78,7 +78,7 @@ extension MessageWriter {
         case .presenceRequired: put(code: .presenceRequired)
         case .noSuchAttribute(let name): put(code: .noSuchAttribute, name)
         case .valueMismatch(let path): put(code: .valueMismatch, path)
-        // Values are converted by the program that reads them, never by an agent.
+        // The reading program converts values, never an agent.
         case .migrationFailed: put(code: .valueMismatch, "")
         case .agent(let flaw):
             put(code: .agent, flaw)

@@ -2,16 +2,16 @@
 package import VaultCrypto
 internal import VaultFormat
 
-/// What both sides of the socket send: a head, a body, and behind it the secrets that the body names, in their order.
+/// A message on the socket: a head, a body, and the secrets that the body refers to, in their order.
 ///
 /// `bodyLength u32, secretsLength u32, version u8, kind u8, reserved u16 = 0, number u32, body, secrets`. A reply has
-/// its request's number. Secrets stand apart so that each side moves them between the socket and locked memory, and
-/// nowhere else.
+/// the number of its request. Secrets are separate, so that each side moves them only between the socket and locked
+/// memory.
 package struct Frame: Sendable {
     package static let headLength = 16
-    /// The largest body; whatever is longer goes in several frames.
+    /// The longest body; longer content is split into several frames.
     package static let longestBody = 256 << 10
-    /// The most bytes of secrets in one frame: the longest value, and then some.
+    /// The most bytes of secrets in one frame: the longest value and 1 MiB.
     package static let longestSecrets = Layout.valueLimit + (1 << 20)
     static let longest = headLength + longestBody + longestSecrets
     static let version: UInt8 = 4
@@ -28,7 +28,7 @@ package struct Frame: Sendable {
         secrets = writer.secrets
     }
 
-    /// A frame as it arrived: its secrets are one run of bytes still.
+    /// Makes a frame from received parts. All its secrets are one run of bytes.
     package init(_ head: MessageHead, body: [UInt8], secrets: Secret?) {
         kind = head.kind
         number = head.number
@@ -53,15 +53,15 @@ package struct Frame: Sendable {
     }
 }
 
-/// The first 16 bytes of a frame, whose lengths are within their bounds.
+/// The first 16 bytes of a frame. The lengths are within their bounds.
 package struct MessageHead: Sendable {
     package let bodyLength: Int
     package let secretsLength: Int
     package let kind: UInt8
     package let number: UInt32
 
-    /// - Parameter bytes: 16 of them.
-    /// - Throws: before any memory is taken for what the head promises.
+    /// - Parameter bytes: the 16 bytes.
+    /// - Throws: an error before memory for the stated lengths is allocated.
     package init(_ bytes: Span<UInt8>) throws(MessageError) {
         guard bytes.count == Frame.headLength else { throw .truncated }
         let body = bytes.integer(at: 0, as: UInt32.self)
@@ -76,9 +76,9 @@ package struct MessageHead: Sendable {
     }
 }
 
-/// Why bytes are no message.
+/// The reason why bytes are not a message.
 package enum MessageError: Error, Equatable, Sendable {
     case unsupportedVersion, tooLong, truncated, invalid
-    /// Nothing came in the time that it may take.
+    /// Nothing has arrived before the timeout.
     case late
 }

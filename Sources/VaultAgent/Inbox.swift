@@ -3,18 +3,18 @@ internal import Vault
 package import VaultCrypto
 internal import VaultFormat
 
-/// What has arrived on a socket and nobody has looked at yet, in locked memory: there are secrets in it.
+/// The received and unparsed bytes of a socket, in locked memory because of secrets.
 package struct Inbox: ~Copyable {
     private var buffer: SecretBytes
     package private(set) var count = 0
     private var head: MessageHead?
 
-    /// Room for a message as most are, so that one call of the kernel brings all of it.
+    /// The initial size, which fits most messages, so that one system call receives all of a message.
     private static let room = 4096
 
     package init() throws(CryptoError) { buffer = try SecretBytes(zeroed: Self.room) }
 
-    /// Takes bytes that have arrived.
+    /// Appends received bytes.
     package mutating func append(_ bytes: Span<UInt8>) throws(CryptoError) {
         if bytes.count > buffer.count - count { try grow(to: count + bytes.count) }
         buffer.replace(at: count, with: bytes)
@@ -23,13 +23,13 @@ package struct Inbox: ~Copyable {
 
     /// Lends the free room, which is never empty, to be filled from its beginning.
     ///
-    /// - Parameter receive: returns how many bytes it has put there; 0 or less for none.
-    /// - Returns: what `receive` did.
+    /// - Parameter receive: returns the number of received bytes, or 0 or less for none.
+    /// - Returns: the result of `receive`.
     package mutating func fill(_ receive: (UnsafeMutableRawPointer?, Int) -> Int) throws(CryptoError) -> Int {
         if buffer.count == count { try grow(to: max(needed ?? 0, 2 * count)) }
         let (filled, room) = (count, buffer.count - count)
         let received = buffer.withMutableBytes { bytes in
-            // The bytes from `filled` on are there, and are free.
+            // The bytes from `filled` on exist, and are free.
             unsafe bytes.withUnsafeMutableBytes { unsafe receive($0.baseAddress.map { unsafe $0 + filled }, room) }
         }
         count += max(0, received)
@@ -43,12 +43,12 @@ package struct Inbox: ~Copyable {
         buffer = larger
     }
 
-    /// The length of the frame whose head is there.
+    /// The length of the frame whose head has arrived.
     private var needed: Int? { head.map { Frame.headLength + $0.bodyLength + $0.secretsLength } }
 
-    /// The next frame, if all of it is there.
+    /// Returns the next frame, or `nil` if it is incomplete.
     ///
-    /// - Throws: for a head that is none, as soon as it is there.
+    /// - Throws: an error for an invalid head, as soon as the head has arrived.
     package mutating func next() throws(MessageError) -> Frame? {
         if head == nil, count >= Frame.headLength {
             head = try buffer.withBytes { bytes throws(MessageError) in
@@ -67,7 +67,7 @@ package struct Inbox: ~Copyable {
         }
     }
 
-    /// Wipes the first bytes, and lets the memory go that a large frame took.
+    /// Wipes the first bytes, and frees the memory of a large frame.
     private mutating func drop(_ end: Int) throws(CryptoError) {
         let rest = count - end
         var fresh = try SecretBytes(zeroed: max(Self.room, rest))

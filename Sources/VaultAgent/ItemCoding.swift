@@ -3,7 +3,7 @@ internal import FoundationEssentials
 package import Vault
 internal import VaultCrypto
 
-// Dictionaries are written in the order of their keys, and read only in that order: a message has one form.
+// Dictionaries are written in the order of their keys, and accepted only in that order: a message has one form.
 
 extension ItemClass: MessageValue {}
 extension Accessibility: MessageValue {}
@@ -39,7 +39,7 @@ extension AttributeValue: MessageValue {
         case 1: .string(try reader.read())
         case 2: .data(try reader.bytes())
         case 3: .number(Int64(bitPattern: try reader.read()))
-        // What is not finite is the engine's to refuse, as it does in a process of its own.
+        // The engine refuses values that are not finite, like in a process of its own.
         case 4: .date(Date(timeIntervalSinceReferenceDate: Double(bitPattern: try reader.read())))
         case 5: .real(Double(bitPattern: try reader.read()))
         case 6: .bool(try reader.read())
@@ -104,7 +104,7 @@ extension MessageReader {
         return id
     }
 
-    /// Names after a byte that says whether there are any.
+    /// Reads names after a byte that tells whether there are any.
     fileprivate mutating func someNames<Value: MessageValue>() throws(MessageError) -> [String: Value] {
         guard try read(Bool.self) else { return [:] }
         let names: [String: Value] = try names()
@@ -113,7 +113,7 @@ extension MessageReader {
     }
 }
 
-/// An item that a client wants to store.
+/// An item that a client stores.
 extension Item: MessageValue {
     package func write(to writer: inout MessageWriter) {
         writer.put(itemClass)
@@ -132,7 +132,7 @@ extension Item: MessageValue {
     }
 }
 
-/// An item that is stored.
+/// A stored item.
 extension StoredItem: MessageValue {
     package func write(to writer: inout MessageWriter) {
         writer.put(itemClass)
@@ -159,7 +159,7 @@ extension StoredItem: MessageValue {
     }
 }
 
-/// What of a record another side needs to ask for its secret.
+/// The part of a record by which a client requests its secret.
 extension StoredItem.Key: MessageValue {
     package func write(to writer: inout MessageWriter) {
         writer.put(bytes: id)
@@ -227,7 +227,7 @@ extension Query: MessageValue {
         query.leavesOutLocked = try reader.read()
         query.leavesTombstones = try reader.read()
         query.findsIdentities = try reader.read()
-        // Whether a person is asked is between them and the client: an agent takes a ticket, or refuses.
+        // The client decides how to ask a person: an agent accepts a ticket or refuses.
         query.presence = try reader.read() ? .leftOut : .refused
         query.leavesKeysClosed = try reader.read()
         return query

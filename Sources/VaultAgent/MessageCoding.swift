@@ -3,15 +3,15 @@ package import FoundationEssentials
 package import VaultCrypto
 internal import VaultFormat
 
-/// What can stand in the body of a message. It has one form.
+/// A value in the body of a message. Each value has one encoding.
 package protocol MessageValue {
     func write(to writer: inout MessageWriter)
 
-    /// - Throws: for anything but what ``write(to:)`` makes.
+    /// - Throws: an error for anything but the output of ``write(to:)``.
     static func read(from reader: inout MessageReader) throws(MessageError) -> Self
 }
 
-/// Puts a body together. Integers are little-endian; texts and runs of bytes have their length, u32, before them.
+/// Encodes a body. Integers are little-endian; texts and byte arrays have their length, u32, before them.
 package struct MessageWriter {
     private(set) var body: [UInt8] = []
     private(set) var secrets: [Secret] = []
@@ -28,7 +28,7 @@ package struct MessageWriter {
         var text = text
         text.withUTF8 { utf8 in
             append(UInt32(utf8.count))
-            // The bytes are read before the closure ends.
+            // The closure only reads the bytes during the call.
             unsafe body.append(contentsOf: utf8)
         }
     }
@@ -38,22 +38,22 @@ package struct MessageWriter {
         body.append(bytes.span)
     }
 
-    /// Only the length stands in the body.
+    /// Writes the length into the body, and the secret after it.
     fileprivate mutating func append(_ secret: Secret) {
         append(UInt32(secret.count))
         secrets.append(secret)
     }
 }
 
-/// Takes a body apart. What is not exactly what a writer makes is an error, and nothing is allocated for a length
-/// before it is known to fit.
+/// Decodes a body. Anything but a writer's output is an error, and no memory is allocated for a length before it is
+/// known to fit.
 package struct MessageReader {
     private let body: [UInt8]
     private var offset = 0
     private let secrets: Secret?
     private var secretsOffset = 0
 
-    /// - Parameter secrets: all of the frame's, one behind the other.
+    /// - Parameter secrets: all secrets of the frame, one after the other.
     init(_ body: [UInt8], secrets: Secret?) {
         self.body = body
         self.secrets = secrets
@@ -83,7 +83,7 @@ package struct MessageReader {
         return body.span.array(range)
     }
 
-    /// Bytes where they lie in the body.
+    /// Returns the range of a byte array in the body.
     private mutating func run() throws(MessageError) -> Range<Int> { try take(Int(try integer(UInt32.self))) }
 
     fileprivate mutating func text() throws(MessageError) -> String {
@@ -96,7 +96,7 @@ package struct MessageReader {
         let length = Int(try integer(UInt32.self))
         guard length <= (secrets?.count ?? 0) - secretsOffset else { throw .truncated }
         defer { secretsOffset += length }
-        // The only one needs no copy.
+        // A single secret needs no copy.
         if let secrets, length == secrets.count { return secrets }
         do throws(CryptoError) {
             guard let secrets else { return Secret(try SecretBytes(zeroed: 0)) }
@@ -106,15 +106,15 @@ package struct MessageReader {
         }
     }
 
-    /// How many elements follow.
+    /// Reads the number of elements that follow.
     mutating func count() throws(MessageError) -> Int {
         let count = Int(try integer(UInt32.self))
-        // Each takes a byte at least.
+        // Each element has at least one byte.
         guard count <= body.count - offset else { throw .truncated }
         return count
     }
 
-    /// - Throws: when something is left.
+    /// - Throws: an error if anything is left.
     func end() throws(MessageError) {
         guard offset == body.count, secretsOffset == secrets?.count ?? 0 else { throw .invalid }
     }
@@ -143,7 +143,7 @@ extension Bool: MessageValue {
     }
 }
 
-/// A number, or a word, that stands for one of several cases.
+/// A number or a word that encodes one of several cases.
 extension MessageValue where Self: RawRepresentable, RawValue: MessageValue {
     package func write(to writer: inout MessageWriter) { writer.put(rawValue) }
 

@@ -1,23 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 internal import FoundationEssentials
 
-/// What /proc says of processes. It is information and no proof.
+/// Information about processes from /proc. Nothing in it is proven.
 package enum ProcessTable {
     package static func executable(of id: Int32) -> String? {
         guard let path = try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/\(id)/exe") else {
             return nil
         }
-        // It was upgraded under the process.
+        // The file was replaced by an upgrade.
         return path.hasSuffix(" (deleted)") ? String(path.dropLast(10)) : path
     }
 
     package static func parent(of id: Int32) -> Int32? { field(4, of: id).flatMap { Int32($0) } }
 
-    /// When the process began, in clock ticks from the start of the machine.
+    /// Returns the start time of a process, in clock ticks since the start of the machine.
     package static func startTime(of id: Int32) -> UInt64? { field(22, of: id).flatMap { UInt64($0) } }
 
-    /// A field of stat, of which the second is a name that may have any bytes in it; the kernel cuts it in the middle
-    /// of a character.
+    /// Returns a field of stat. The second field is a name with arbitrary bytes, which the kernel may cut inside a
+    /// character.
     private static func field(_ number: Int, of id: Int32) -> String? {
         guard let line = FileManager.default.contents(atPath: "/proc/\(id)/stat"),
             let name = line.lastIndex(of: UInt8(ascii: ")"))
@@ -26,7 +26,7 @@ package enum ProcessTable {
         return fields.count > number - 3 ? String(decoding: fields[number - 3], as: UTF8.self) : nil
     }
 
-    /// The effective user, whom the kernel names as the peer of a socket too.
+    /// Returns the effective user, who is also the user of a socket's peer.
     package static func user(of id: Int32) -> UInt32? {
         let line = read("/proc/\(id)/status")?.split(separator: "\n").first { $0.hasPrefix("Uid:") }
         guard let fields = line?.split(separator: "\t"), fields.count > 2 else { return nil }
@@ -37,15 +37,15 @@ package enum ProcessTable {
         read("/proc/\(id)/cgroup")?.split(separator: "\n").first { $0.hasPrefix("0::") }.map { String($0.dropFirst(3)) }
     }
 
-    /// Whether a program that the process starts may have privileges that it has not itself: PR_SET_NO_NEW_PRIVS takes
-    /// that from a process, and all that descend from it, for good. Nil: that cannot be told.
+    /// Returns whether the process can start programs with more privileges than its own: PR_SET_NO_NEW_PRIVS prevents
+    /// this permanently for a process and all its descendants. `nil` if unknown.
     static func canGainPrivileges(_ id: Int32) -> Bool? {
         let line = read("/proc/\(id)/status")?.split(separator: "\n").first { $0.hasPrefix("NoNewPrivs:") }
         return line.map { $0.hasSuffix("\t0") }
     }
 
-    /// The application in the name of a scope that Flatpak makes: `app-flatpak-ID-NUMBER.scope`, where systemd's escape
-    /// stands for a hyphen of the application's.
+    /// Returns the application in the name of a scope that Flatpak makes: `app-flatpak-ID-NUMBER.scope`, with systemd's
+    /// escapes for hyphens in the identifier.
     package static func flatpak(inUnit unit: String) -> String? {
         let prefix = "app-flatpak-"
         guard unit.hasPrefix(prefix), let end = unit.lastIndex(of: "-") else { return nil }
@@ -61,8 +61,8 @@ package enum ProcessTable {
         FileManager.default.contents(atPath: path).map { String(decoding: $0, as: UTF8.self) }
     }
 
-    /// Whether a text can be an application's identifier. As an access group `*` would be every group, `default` the
-    /// user's own, and nothing stands for a sandbox of which nothing is known.
+    /// Whether a text can be an application's identifier. As an access group, `*` would be every group, `default` the
+    /// user's own, and the empty text marks an unknown sandbox.
     package static func isApplication(_ text: String) -> Bool {
         text.contains(".")
             && text.utf8.allSatisfy { byte in
@@ -75,11 +75,11 @@ package enum ProcessTable {
             }
     }
 
-    /// The systemd unit, from the name of the control group: the last part of it that is a service or a scope.
+    /// Returns the systemd unit: the last service or scope in the name of the control group.
     package static func unit(inCgroup cgroup: String) -> String? {
         cgroup.split(separator: "/").last { $0.hasSuffix(".service") || $0.hasSuffix(".scope") }.map(String.init)
     }
 
-    /// The name that a process shows itself by, of at most 15 bytes.
+    /// Returns the name that a process has given itself, at most 15 bytes.
     package static func name(of id: Int32) -> String? { read("/proc/\(id)/comm").map { $0.filter { $0 != "\n" } } }
 }

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// For whom a person is not asked for a while: asked again at once they would say yes in the end to be left alone, and
-/// no other question would get its turn.
+/// The processes for which no person is asked for a while. Repeated questions could wear a person down until they
+/// agree, and would block all other questions.
 package struct Refusals: Sendable {
-    /// What a process is known by. Its unit stays the same when it starts another one.
+    /// The identities of a process. A unit stays the same when it starts another process.
     package enum Name: Hashable, Sendable {
         case process(Int32, startTime: UInt64)
         case unit(String)
     }
 
     private struct Rest {
-        /// When a person may be asked again.
+        /// The time from which a person may be asked again.
         var end: Duration
         var length: Duration
     }
@@ -19,7 +19,7 @@ package struct Refusals: Sendable {
 
     package init() {}
 
-    /// After the first no, and after so many that it is not doubled any more.
+    /// The rest after the first refusal, and the upper bound of its doubling.
     package static let rest = (first: Duration.seconds(30), longest: Duration.seconds(3600))
     private static let mostRests = 1024
 
@@ -27,9 +27,9 @@ package struct Refusals: Sendable {
         names.contains { name in rests[name].map { now < $0.end } ?? false }
     }
 
-    /// A person has said no, or nothing.
+    /// Notes that a person has declined or not answered.
     package mutating func note(_ names: [Name], at now: Duration) {
-        // One that has let a person alone for so long begins anew.
+        // The doubling starts anew for a process that was quiet for so long.
         rests = rests.filter { now < $0.value.end + Refusals.rest.longest }
         for name in names {
             let length = min(rests[name].map { $0.length * 2 } ?? Refusals.rest.first, Refusals.rest.longest)
@@ -40,16 +40,16 @@ package struct Refusals: Sendable {
         }
     }
 
-    /// A person has said yes.
+    /// Notes that a person has agreed.
     package mutating func forget(_ names: [Name]) { for name in names { rests[name] = nil } }
 }
 
 extension Refusals.Name {
-    /// The names of a process.
+    /// Returns the identities of a process.
     ///
     /// - Parameters:
-    ///   - startTime: in clock ticks since the machine started; nil: it has ended.
-    ///   - cgroup: nil: it is looked for.
+    ///   - startTime: in clock ticks since the start of the machine; `nil` if the process has ended.
+    ///   - cgroup: `nil` reads the control group from /proc.
     package static func of(process id: Int32, startTime: UInt64?, cgroup: String? = nil) -> [Refusals.Name] {
         let unit = (cgroup ?? ProcessTable.cgroup(of: id)).flatMap { ProcessTable.unit(inCgroup: $0) }
         return [startTime.map { .process(id, startTime: $0) }, unit.map { .unit($0) }].compactMap { $0 }

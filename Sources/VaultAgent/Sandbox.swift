@@ -4,17 +4,17 @@ internal import Dispatch
 internal import Glibc
 internal import Synchronization
 
-/// The Flatpak sandbox that a process runs in, as far as that can be told.
+/// The Flatpak sandbox of a process, as far as it is visible.
 package enum Sandbox: Equatable, Sendable {
     case none
-    /// By the identifier that it gives, which may be no application's.
+    /// A sandbox with this identifier, which need not be a valid one.
     case application(String)
-    /// There is one, and it does not say whose.
+    /// A sandbox without an identifier.
     case unnamed
-    /// The process may not be looked at, and nothing else of it says that there is none.
+    /// The process may not be inspected, and nothing else proves that there is no sandbox.
     case unseen
 
-    /// The application's identifier; empty: one of which that cannot be told; nil: there is no sandbox.
+    /// The application's identifier; empty if it is unknown; `nil` without a sandbox.
     package var name: String? {
         switch self {
         case .none: nil
@@ -23,10 +23,10 @@ package enum Sandbox: Equatable, Sendable {
         }
     }
 
-    /// Looks into the root directory of a process.
+    /// Inspects the root directory of a process.
     ///
-    /// - Parameter hears: called once, at once where no file of the process's has to be read; else on another thread,
-    ///   with `.unnamed` for a file that takes longer than a second to read.
+    /// - Parameter hears: called once: immediately if no file of the process has to be read, otherwise on another
+    ///   thread, with `.unnamed` if the read takes more than a second.
     package static func look(at process: Int32, hears: @escaping @Sendable (Sandbox) -> Void) {
         switch Beginning(process) {
         case .known(let sandbox): hears(sandbox.orOfUnit(process))
@@ -34,7 +34,7 @@ package enum Sandbox: Equatable, Sendable {
         }
     }
 
-    /// Waits for what ``look(at:hears:)`` says.
+    /// Waits for the result of ``look(at:hears:)``.
     package static func of(_ process: Int32) -> Sandbox {
         let found = Mutex(Sandbox.unseen)
         let done = DispatchSemaphore(value: 0)
@@ -46,7 +46,7 @@ package enum Sandbox: Equatable, Sendable {
         return found.withLock { $0 }
     }
 
-    /// Nil: a file of the process's has to be read.
+    /// Returns `nil` if a file of the process has to be read.
     package static func atOnce(_ process: Int32) -> Sandbox? {
         switch Beginning(process) {
         case .known(let sandbox): return sandbox.orOfUnit(process)
@@ -56,23 +56,23 @@ package enum Sandbox: Equatable, Sendable {
         }
     }
 
-    /// The scope that Flatpak makes for an application says whose it is where nothing else does.
+    /// Falls back to the scope that Flatpak makes for an application, if there is no other sign.
     private func orOfUnit(_ process: Int32) -> Sandbox {
         guard self == .none || self == .unseen else { return self }
         let unit = ProcessTable.cgroup(of: process).flatMap { ProcessTable.unit(inCgroup: $0) }
         return unit.flatMap { ProcessTable.flatpak(inUnit: $0) }.map { .application($0) } ?? self
     }
 
-    /// A look at a process, up to where a file of its own has to be read.
+    /// The first part of an inspection, before a file of the process is read.
     private enum Beginning {
         case known(Sandbox)
-        /// A descriptor of its root directory, to be closed.
+        /// A descriptor of its root directory, which the receiver closes.
         case toRead(Int32)
 
         init(_ process: Int32) {
             let opened = clinux_root(process)
             guard opened >= 0 else {
-                // A process in a sandbox of Flatpak's, bubblewrap's, never gets a privilege by what it starts.
+                // A process in a sandbox of Flatpak's bubblewrap never gains privileges by starting programs.
                 self = .known(ProcessTable.canGainPrivileges(process) == true ? .none : .unseen)
                 return
             }

@@ -4,14 +4,13 @@ internal import Dispatch
 internal import Glibc
 internal import Synchronization
 
-/// Reads the word of a sandbox about itself. The process in it may have put the file there, in a namespace of its own,
-/// of any kind and length, and on a file system that it serves itself: nobody waits longer for it than a moment, and
-/// nothing of it is believed but a short text.
+/// Reads a sandbox's file about itself. The process inside may have made this file in its own namespace, of any kind
+/// and length, on a file system that it serves itself. Therefore the wait is short, and only a short text is used.
 final class SandboxReader: Sendable {
     static let shared = SandboxReader(read: SandboxReader.content)
     static let file = ".flatpak-info"
 
-    /// The longest that is read, in bytes.
+    /// The most bytes that are read.
     static let limit = 64 << 10
     private static let timers = DispatchQueue(label: "vault.sandbox.timers")
 
@@ -21,8 +20,8 @@ final class SandboxReader: Sendable {
     private let underWay = Mutex(0)
 
     /// - Parameters:
-    ///   - patience: how long a file may take.
-    ///   - most: how many are read at once. Threads that wait for a hostile file are no more than that.
+    ///   - patience: the time limit for a file.
+    ///   - most: the most files that are read at once, which also limits the threads that hang on hostile files.
     init(
         patience: DispatchTimeInterval = .seconds(1), most: Int = 8,
         read: @escaping @Sendable (_ root: Int32) -> Sandbox
@@ -32,7 +31,7 @@ final class SandboxReader: Sendable {
 
     /// - Parameters:
     ///   - root: a descriptor of the root directory, which is closed.
-    ///   - hears: called once. With `.unnamed` when too many are being read, or this one takes too long.
+    ///   - hears: called once, with `.unnamed` if too many files are being read, or after the timeout.
     func read(_ root: Int32, hears: @escaping @Sendable (Sandbox) -> Void) {
         let isTaken = underWay.withLock { count in
             guard count < most else { return false }
@@ -53,7 +52,7 @@ final class SandboxReader: Sendable {
         SandboxReader.timers.asyncAfter(deadline: .now() + patience) { answer.give(.unnamed) }
     }
 
-    /// The first of two that are given.
+    /// Passes on only the first of two answers.
     private final class Answer: Sendable {
         private let hears: Mutex<(@Sendable (Sandbox) -> Void)?>
 
@@ -62,10 +61,10 @@ final class SandboxReader: Sendable {
         func give(_ sandbox: Sandbox) { hears.withLock { $0.take() }?(sandbox) }
     }
 
-    /// The content of the file in a root directory.
+    /// Reads the file in a root directory.
     private static let content: @Sendable (Int32) -> Sandbox = { root in
         var bytes = [UInt8](repeating: 0, count: limit + 1)
-        // The array has the room.
+        // The array has this room.
         let count = unsafe clinux_read_file(root, file, &bytes, bytes.count)
         guard count >= 0 else { return count == -Int(ENOENT) ? .none : .unnamed }
         guard count <= limit else { return .unnamed }

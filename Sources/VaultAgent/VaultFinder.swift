@@ -2,16 +2,16 @@
 package import SystemPackage
 package import Vault
 
-/// Who serves a vault, an agent or this very process, and what unlocks it: decided here for the command, for `SecItem…`
-/// and for every other door.
+/// The choice of the server of a vault, an agent or this process, and of the unlocking secret. The command, `SecItem…`
+/// and every other door share it.
 package struct VaultFinder {
-    /// What a process has to unlock a vault with.
+    /// The means of a process to unlock a vault.
     package struct Means: Sendable {
-        /// The environment has something.
+        /// Whether the environment has a secret.
         package var hasSource: Bool
-        /// The machine may keep a secret for the vault.
+        /// Whether the machine may keep a secret for the vault.
         package var canAskMachine = false
-        /// A person can be asked.
+        /// Whether a person can be asked.
         package var canAskPerson = false
 
         package init(hasSource: Bool, canAskMachine: Bool = false, canAskPerson: Bool = false) {
@@ -22,7 +22,7 @@ package struct VaultFinder {
     }
 
     package enum Way: Equatable, Sendable {
-        /// The agent serves; a locked one what a locked vault still has.
+        /// The agent serves; if it is locked, only what a locked vault offers.
         case agent
         /// The agent serves once a person has unlocked it.
         case agentOncePersonUnlocks
@@ -33,7 +33,7 @@ package struct VaultFinder {
     }
 
     package let vault: LockedVault
-    /// Nil: no agent has the vault, or none that may be asked.
+    /// `nil` if no agent has the vault, or it refuses this process.
     package let client: AgentClient?
     private let isNamed: Bool
 
@@ -56,8 +56,8 @@ package struct VaultFinder {
             : try VaultFinder.agent(of: vault.path, groups, givesWay: givesWay, purpose, doWithout: doWithout)
     }
 
-    /// - Parameter vault: nil: whichever the agent has.
-    /// - Returns: nil when no agent has the vault, or none that may be asked.
+    /// - Parameter vault: `nil` accepts the agent's vault.
+    /// - Returns: `nil` if no agent has the vault, or it refuses this process.
     package static func agent(
         of vault: FilePath?, _ groups: AccessGroups?, givesWay: Bool = false, _ purpose: AgentClient.Purpose = .reveal,
         doWithout: (VaultError) throws(VaultError) -> Void
@@ -71,14 +71,14 @@ package struct VaultFinder {
         }
     }
 
-    /// - Parameter means: looked at only where the agent does not serve as it is.
+    /// - Parameter means: evaluated only if the agent does not serve in its present state.
     package func way<E: Error>(_ means: () throws(E) -> Means) throws(E) -> Way {
         if isNamed { return .ownKey }
         if let client, client.greeting.state == .unlocked { return .agent }
         return VaultFinder.way(beside: client?.greeting.state, try means())
     }
 
-    /// - Parameter agent: the state of the vault's agent; nil: there is none.
+    /// - Parameter agent: the state of the vault's agent; `nil` if there is none.
     package static func way(beside agent: AgentStatus.State?, _ means: Means) -> Way {
         guard let agent else {
             return means.hasSource || means.canAskMachine || means.canAskPerson ? .ownKey : .nothing
@@ -87,7 +87,7 @@ package struct VaultFinder {
         case .unlocked: return .agent
         case .new, .locked:
             if means.hasSource { return .ownKey }
-            // What the machine would say by itself was locked on purpose.
+            // The vault was locked on purpose, so a secret that the machine gives by itself must not unlock it.
             if means.canAskPerson { return .agentOncePersonUnlocks }
             return agent == .locked ? .agent : .nothing
         }

@@ -1,28 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A message of either side. Each is a type of its own, with a number that `Agent.md` lists and no other message gets.
+/// A message of either side. Each message is a type with its own number, which `Agent.md` lists.
 package protocol AgentMessage: Sendable {
-    /// 1 to 127 for requests, from 128 on for replies.
+    /// The number: 1 to 127 for requests, 128 and above for replies.
     static var kind: UInt8 { get }
 
     func write(to writer: inout MessageWriter)
 
-    /// - Throws: for anything but what ``write(to:)`` makes.
+    /// - Throws: an error for anything but the output of ``write(to:)``.
     init(from reader: inout MessageReader) throws(MessageError)
 }
 
-/// What a client asks of an agent.
+/// A request of a client.
 package protocol AgentRequest: AgentMessage {
     associatedtype Reply: AgentReply
 
-    /// Whether nothing is different when it is sent a second time.
+    /// Whether a repetition of the request changes nothing.
     static var onlyReads: Bool { get }
 }
 
-/// What an agent answers.
+/// A reply of an agent.
 package protocol AgentReply: AgentMessage {}
 
-/// A message that says all with its kind.
+/// A message without a body.
 package protocol EmptyMessage: AgentMessage {
     init()
 }
@@ -59,7 +59,7 @@ extension AgentMessage {
         return Frame(kind: Self.kind, number: number, writer)
     }
 
-    /// - Throws: for anything but what ``frame(_:)`` makes.
+    /// - Throws: an error for anything but the output of ``frame(_:)``.
     package init(_ frame: Frame) throws(MessageError) {
         guard frame.kind == Self.kind else { throw .invalid }
         var reader = MessageReader(frame)

@@ -2,14 +2,14 @@
 public import Vault
 package import VaultCrypto
 
-/// Asks for a ticket, which is given when a person has given the vault's passphrase: to a door, which shows them who
-/// wants it, or to the client itself.
+/// Requests a ticket. The agent grants it after a person has given the vault's passphrase, either to a door, which
+/// shows the requesting program, or to the client itself.
 package struct AuthenticateRequest: AgentRequest {
     package typealias Reply = TicketReply
     package static let kind: UInt8 = 29
-    /// What the program says to the person.
+    /// The program's explanation for the person.
     package let reason: String?
-    /// Nil: a door is to ask for it.
+    /// `nil` if a door is to ask for the passphrase.
     package let passphrase: Passphrase?
 
     package init(reason: String?, passphrase: Passphrase? = nil) {
@@ -28,7 +28,7 @@ package struct AuthenticateRequest: AgentRequest {
     }
 }
 
-/// Shows a ticket for the next request of this connection.
+/// Presents a ticket for the next request of this connection.
 package struct PresentRequest: AgentRequest, ValueMessage {
     package typealias Reply = DoneReply
     package static let kind: UInt8 = 30
@@ -37,8 +37,8 @@ package struct PresentRequest: AgentRequest, ValueMessage {
     package init(_ value: Ticket) { self.value = value }
 }
 
-/// From a door: it can ask people. The first reply says that it is heard; others tell it whom to ask, and when that is
-/// no longer wanted, for as long as the connection lasts, on which nothing else can be asked.
+/// A door's offer to ask people. The first reply accepts the offer; later ones bring questions and withdrawals, as long
+/// as the connection lasts. No other request is possible on the connection.
 package struct QuestionsRequest: AgentRequest, EmptyMessage {
     package typealias Reply = QuestionReply
     package static let kind: UInt8 = 31
@@ -46,11 +46,11 @@ package struct QuestionsRequest: AgentRequest, EmptyMessage {
     package init() {}
 }
 
-/// What a person has answered to a door. A passphrase that is wrong may be followed by another.
+/// A person's answer to a door. After a wrong passphrase there may be another answer.
 package struct AnswerRequest: AgentRequest {
     package typealias Reply = DoneReply
     package static let kind: UInt8 = 32
-    /// Of the question: 16 bytes.
+    /// The identifier of the question, 16 bytes.
     package let question: QuestionID
     package let answer: PersonAnswer
 
@@ -70,7 +70,7 @@ package struct AnswerRequest: AgentRequest {
     }
 }
 
-/// A person has given the passphrase.
+/// The ticket, after a person has given the passphrase.
 package struct TicketReply: AgentReply, ValueMessage {
     package static let kind: UInt8 = 139
     package let value: Ticket
@@ -80,13 +80,13 @@ package struct TicketReply: AgentReply, ValueMessage {
 
 package struct QuestionReply: AgentReply, ValueMessage {
     package static let kind: UInt8 = 140
-    /// Nil: the door is heard.
+    /// `nil` if the offer was accepted.
     package let value: QuestionEvent?
 
     package init(_ value: QuestionEvent?) { self.value = value }
 }
 
-/// 16 random bytes that a client shows, on the connection that it got them on.
+/// 16 random bytes that a client presents on the connection on which it received them.
 package struct Ticket: Sendable {
     package let bytes: [UInt8]
 
@@ -94,7 +94,7 @@ package struct Ticket: Sendable {
 
     private init(unchecked bytes: [UInt8]) { self.bytes = bytes }
 
-    /// Nil: not 16.
+    /// Fails unless there are 16 bytes.
     package init?(_ bytes: [UInt8]) {
         guard bytes.count == 16 else { return nil }
         self.bytes = bytes
@@ -103,7 +103,7 @@ package struct Ticket: Sendable {
     package func isEqual(to other: Ticket) -> Bool { isEqualInConstantTime(bytes.span, other.bytes.span) }
 }
 
-/// 16 random bytes, which only the door is told that is to ask.
+/// 16 random bytes, which only the asking door receives.
 package struct QuestionID: Hashable, Sendable {
     package let bytes: [UInt8]
 
@@ -111,24 +111,24 @@ package struct QuestionID: Hashable, Sendable {
 
     private init(unchecked bytes: [UInt8]) { self.bytes = bytes }
 
-    /// Nil: not 16.
+    /// Fails unless there are 16 bytes.
     package init?(_ bytes: [UInt8]) {
         guard bytes.count == 16 else { return nil }
         self.bytes = bytes
     }
 }
 
-/// What a door shows to a person. None of it is proven.
+/// The content of a door's question to a person. Nothing in it is proven.
 package struct PersonQuestion: Equatable, Sendable {
     package let id: QuestionID
-    /// The process that wants something.
+    /// The requesting process.
     package let process: Int32
-    /// The last part of its program's path; empty: the agent cannot see it.
+    /// The last component of its program's path; empty if the agent cannot see the path.
     package let program: String
-    /// What the process says: at most ``longestReason`` scalars, of any kind.
+    /// The explanation by the process: at most ``longestReason`` scalars of any kind.
     package let reason: String
 
-    /// It fits into a line of pinentry's, with what is said around it.
+    /// A length that fits into a line of pinentry, with the text around it.
     package static let longestReason = 140
 
     package init(_ id: QuestionID, process: Int32, program: String, reason: String) {
@@ -149,7 +149,7 @@ package enum PersonAnswer: Sendable {
     case passphrase(Passphrase)
     case dismissed
     case unanswered
-    /// This door cannot ask now.
+    /// The door cannot ask at present.
     case unavailable
 }
 

@@ -3,20 +3,20 @@ package import Vault
 internal import VaultCrypto
 internal import VaultFormat
 
-// Conflicts, and which value is to be kept.
+// Conflicts, and their resolution.
 
-/// What a person has to choose between, with its secrets.
+/// Requests the conflicts that a person has to resolve, with their secrets.
 package struct ConflictsRequest: AgentRequest, ValueMessage {
     package typealias Reply = ConflictReply
     package static let kind: UInt8 = 45
     package static let onlyReads = true
-    /// Whether the secrets are to be shown.
+    /// Whether the secrets are shown to a person.
     package let value: Bool
 
     package init(_ value: Bool) { self.value = value }
 }
 
-/// A conflict, behind which others come; nil: there are no more.
+/// A conflict, followed by others; `nil` after the last one.
 package struct ConflictReply: AgentReply, ValueMessage {
     package static let kind: UInt8 = 141
     package let value: StoredConflict?
@@ -30,9 +30,9 @@ package struct ResolveConflictRequest: AgentRequest {
     package static let kind: UInt8 = 46
     package let key: StoredItem.Key
     package let field: String
-    /// From 1.
+    /// The number of the value, from 1.
     package let number: UInt32
-    /// When that value was written, in seconds since 2001-01-01T00:00:00Z: another one may have its number meanwhile.
+    /// The time of that value, in seconds since 2001-01-01T00:00:00Z: another value may have its number meanwhile.
     package let time: Double
 
     package init(_ key: StoredItem.Key, field: String, number: UInt32, time: Double) {
@@ -53,7 +53,7 @@ package struct ResolveConflictRequest: AgentRequest {
     }
 }
 
-/// A conflict as it goes from one side to the other.
+/// The encoded form of a conflict.
 package struct StoredConflict: MessageValue, Sendable {
     private struct Value: MessageValue, Sendable {
         let log: String
@@ -101,7 +101,7 @@ package struct StoredConflict: MessageValue, Sendable {
         (self.item, self.field, self.values) = (item, field, values)
     }
 
-    /// Nil: of an item that is not stored.
+    /// Fails for an item that is not stored.
     package init?(_ conflict: ItemConflict) {
         guard let item = StoredItem(conflict.item) else { return nil }
         self.init(
@@ -114,7 +114,7 @@ package struct StoredConflict: MessageValue, Sendable {
             })
     }
 
-    /// Whether a frame holds it.
+    /// Whether the conflict fits into a frame.
     package var fits: Bool {
         var writer = MessageWriter()
         writer.put(Optional(self))
@@ -138,10 +138,10 @@ package struct StoredConflict: MessageValue, Sendable {
 }
 
 extension AgentClient {
-    /// As ``Vault/Vault/conflicts()`` has them.
+    /// Returns the conflicts like ``Vault/Vault/conflicts()``.
     ///
-    /// - Throws: `.agent(.protocolViolation)` also when the agent is older than the message; `.unimplemented` when one
-    ///   is too large for the agent to tell.
+    /// - Throws: `.agent(.protocolViolation)`, also if the agent is older than the message; `.unimplemented` if a
+    ///   conflict is too large for a frame.
     package func conflicts(revealing: Bool) throws(VaultError) -> [ItemConflict] {
         let replies = try exchange([ConflictsRequest(revealing)], until: { $0.value == nil })
         var conflicts: [ItemConflict] = []
@@ -152,9 +152,9 @@ extension AgentClient {
         return conflicts
     }
 
-    /// Keeps one value of a conflict, from 1.
+    /// Keeps one value of a conflict, numbered from 1.
     ///
-    /// - Throws: `.itemChanged` when the conflict is no longer that one.
+    /// - Throws: `.itemChanged` if the conflict has changed.
     package func resolve(_ conflict: ItemConflict, keeping number: Int) throws(VaultError) {
         guard let record = conflict.item.record, conflict.values.indices.contains(number - 1) else {
             throw .itemNotFound

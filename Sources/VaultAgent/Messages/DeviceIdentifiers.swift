@@ -2,7 +2,7 @@
 public import FoundationEssentials
 public import Vault
 
-/// The identifier of the device under a name, made when there is none, or anew.
+/// Requests the identifier of the device under a name. A missing identifier is made, and a reset makes a new one.
 package struct DeviceIdentifierRequest: AgentRequest {
     package typealias Reply = IdentifierReply
     package static let kind: UInt8 = 21

@@ -2,15 +2,14 @@
 package import Vault
 package import VaultCrypto
 
-// Changes of a fleet that take no key beyond those that the agent has. Each is answered as the module says it that
-// makes it.
+// Changes of a fleet that need no key beyond those of the agent. The module that makes a change defines its result.
 
-/// A remote, and what this device shows it.
+/// A remote, with this device's credentials for it.
 package struct RemotePlace: MessageValue, Sendable {
     package let url: String
-    /// Of the URL's user.
+    /// The password of the URL's user.
     package let password: Secret?
-    /// Paths of files: authorities, certificate and its key.
+    /// The paths of PEM files: authorities, certificate, and the certificate's key.
     package let authorities: String?
     package let certificate: String?
     package let key: String?
@@ -47,7 +46,7 @@ package struct AddRemoteRequest: AgentRequest, ValueMessage {
     package init(_ value: RemotePlace) { self.value = value }
 }
 
-/// Syncs with a remote, named by its URL, no more.
+/// Ends the syncs with a remote, which is named by its URL.
 package struct RemoveRemoteRequest: AgentRequest, ValueMessage {
     package typealias Reply = SyncReply
     package static let kind: UInt8 = 42
@@ -56,7 +55,7 @@ package struct RemoveRemoteRequest: AgentRequest, ValueMessage {
     package init(_ value: String) { self.value = value }
 }
 
-/// What the device calls itself that asks with a code, of 20 bytes, to be let in.
+/// Requests the name of the device that asks for admission with a code of 20 bytes.
 package struct AskingDeviceRequest: AgentRequest, ValueMessage {
     package typealias Reply = SyncReply
     package static let kind: UInt8 = 43
@@ -66,13 +65,13 @@ package struct AskingDeviceRequest: AgentRequest, ValueMessage {
     package init(_ value: Secret) { self.value = value }
 }
 
-/// Lets that device in.
+/// Admits the device with this code.
 package struct ApproveRequest: AgentRequest {
     package typealias Reply = SyncReply
     package static let kind: UInt8 = 44
-    /// 20 bytes.
+    /// The code, 20 bytes.
     package let code: Secret
-    /// As in a roster.
+    /// The number of the role, like in a roster.
     package let role: UInt8
 
     package init(code: Secret, role: UInt8) { (self.code, self.role) = (code, role) }
@@ -87,7 +86,7 @@ package struct ApproveRequest: AgentRequest {
     }
 }
 
-/// The items whose secrets a device can read, or could, named as people call it.
+/// Requests the items whose secrets a device can read, or could read. The value is the device's name.
 package struct DeviceSecretsRequest: AgentRequest, ValueMessage {
     package typealias Reply = SyncReply
     package static let kind: UInt8 = 47
@@ -97,7 +96,7 @@ package struct DeviceSecretsRequest: AgentRequest, ValueMessage {
     package init(_ value: String) { self.value = value }
 }
 
-/// Shuts a device out of the fleet, named as people call it.
+/// Removes a device from the fleet. The value is its name.
 package struct RemoveDeviceRequest: AgentRequest, ValueMessage {
     package typealias Reply = SyncReply
     package static let kind: UInt8 = 48
@@ -106,7 +105,7 @@ package struct RemoveDeviceRequest: AgentRequest, ValueMessage {
     package init(_ value: String) { self.value = value }
 }
 
-/// Keeps the list of devices as this device has it, for all.
+/// Makes this device's list of devices valid for all.
 package struct ResolveRosterRequest: AgentRequest, EmptyMessage {
     package typealias Reply = SyncReply
     package static let kind: UInt8 = 49
@@ -115,9 +114,9 @@ package struct ResolveRosterRequest: AgentRequest, EmptyMessage {
 }
 
 extension AgentClient {
-    /// Asks for a change of the fleet, or for what is to be known before it.
+    /// Requests a change of the fleet, or the information before one.
     ///
-    /// - Throws: `.agent(.protocolViolation)` also when the agent is older than the message.
+    /// - Throws: `.agent(.protocolViolation)`, also if the agent is older than the message.
     package func fleetChange<Request: AgentRequest, Result: MessageValue>(
         _ request: Request
     ) throws(VaultError) -> Result where Request.Reply == SyncReply {

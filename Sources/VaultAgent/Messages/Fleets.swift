@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package import Vault
 
-/// What the vault knows of its fleet without a look at a remote.
+/// Requests the vault's knowledge of its fleet, without a look at a remote.
 package struct FleetRequest: AgentRequest, EmptyMessage {
     package typealias Reply = SyncReply
     package static let kind: UInt8 = 35
@@ -10,7 +10,7 @@ package struct FleetRequest: AgentRequest, EmptyMessage {
     package init() {}
 }
 
-/// How the agent stands with the remotes, where it syncs unasked.
+/// Requests the state of the agent's automatic syncs.
 package struct FollowingRequest: AgentRequest, EmptyMessage {
     package typealias Reply = SyncReply
     package static let kind: UInt8 = 40
@@ -19,7 +19,7 @@ package struct FollowingRequest: AgentRequest, EmptyMessage {
     package init() {}
 }
 
-/// A look at every remote, which takes some seconds where one does not answer.
+/// Requests a check of every remote, which takes some seconds if one does not answer.
 package struct CheckRemotesRequest: AgentRequest, EmptyMessage {
     package typealias Reply = SyncReply
     package static let kind: UInt8 = 54
@@ -28,7 +28,7 @@ package struct CheckRemotesRequest: AgentRequest, EmptyMessage {
     package init() {}
 }
 
-/// Whether an item has a conflict: 1, or 0.
+/// Requests whether an item has a conflict: 1 or 0.
 package struct HasConflictRequest: AgentRequest, ValueMessage {
     package typealias Reply = CountReply
     package static let kind: UInt8 = 36
@@ -39,20 +39,20 @@ package struct HasConflictRequest: AgentRequest, ValueMessage {
 }
 
 extension AgentClient {
-    /// - Returns: as the module says it that knows fleets.
-    /// - Throws: `.agent(.protocolViolation)` also when the agent is older than the message.
+    /// - Returns: the type of the module that knows fleets.
+    /// - Throws: `.agent(.protocolViolation)`, also if the agent is older than the message.
     package func fleet<Look: MessageValue>() throws(VaultError) -> Look {
         try SyncReply.value(of: try exchange([FleetRequest()], until: \.isLast))
     }
 
-    /// - Returns: as the module says it that syncs unasked; nil: the agent does not.
-    /// - Throws: `.agent(.protocolViolation)` also when the agent is older than the message.
+    /// - Returns: the type of the module that syncs automatically; `nil` if the agent does not.
+    /// - Throws: `.agent(.protocolViolation)`, also if the agent is older than the message.
     package func following<Remote: MessageValue>() throws(VaultError) -> [Remote]? {
         try SyncReply.value(of: try exchange([FollowingRequest()], until: \.isLast))
     }
 
-    /// - Returns: as the module says it that looks.
-    /// - Throws: `.agent(.protocolViolation)` also when the agent is older than the message.
+    /// - Returns: the type of the module that checks remotes.
+    /// - Throws: `.agent(.protocolViolation)`, also if the agent is older than the message.
     package func checkRemotes<Check: MessageValue>() throws(VaultError) -> [Check] {
         try SyncReply.value(of: try exchange([CheckRemotesRequest()], until: \.isLast))
     }

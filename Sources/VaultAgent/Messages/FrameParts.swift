@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Cuts what is too much for one frame into parts.
+/// Splits content that exceeds a frame.
 package enum FrameParts {
-    /// The most that the elements of one part may take. An element alone may take more: an item's attributes have
-    /// 64 KiB at most, which fits into a frame beside anything else.
+    /// The most bytes of the elements of one part. A single element may take more: an item's attributes have at most 64
+    /// KiB, which fit into a frame beside anything else.
     private static let longest = 128 << 10
 
-    /// - Parameter size: what an element takes of a frame, in bytes.
-    /// - Returns: one part at least.
+    /// - Parameter size: returns the size of an element in a frame, in bytes.
+    /// - Returns: at least one part.
     package static func of<Element>(_ elements: [Element], size: (Element) -> Int) -> [[Element]] {
         var parts: [[Element]] = [[]]
         var length = 0

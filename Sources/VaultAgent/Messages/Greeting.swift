@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What the first request of a connection says: which vault, as whom, and what for.
+/// The content of a connection's first request: the vault, the caller's groups, and the purpose.
 package struct Greeting: Sendable {
-    /// The path of the file, without symbolic links; empty: whichever it is.
+    /// The path of the file without symbolic links; empty accepts any vault.
     package var vault: String
-    /// The caller's access groups; nil: those that the agent has for it.
+    /// The caller's access groups; `nil` requests those that the agent assigns.
     package var groups: [String]?
-    /// What secrets are wanted for.
+    /// The purpose of requested secrets.
     package var purpose: AgentClient.Purpose
 
     package init(vault: String, groups: [String]?, purpose: AgentClient.Purpose) {
@@ -18,13 +18,12 @@ package struct Greeting: Sendable {
 
 /// The first request of a connection.
 package protocol Hello: AgentRequest where Reply == StatusReply {
-    /// Whether a person or a program has named the groups: a program's own ones give way to those that a policy has for
-    /// it.
+    /// Whether a person or a program has named the groups: a program's own groups give way to those of a policy.
     static var namesGroups: Bool { get }
     var greeting: Greeting { get }
 }
 
-/// From a client with access groups that were named, or that wants those that the agent has for it.
+/// The greeting of a client with named access groups, or without groups.
 package struct HelloRequest: Hello, ValueMessage {
     package static let kind: UInt8 = 1
     package static let namesGroups = true
@@ -33,7 +32,7 @@ package struct HelloRequest: Hello, ValueMessage {
     package init(_ greeting: Greeting) { value = greeting }
 }
 
-/// From a program that has no groups but its own.
+/// The greeting of a program with its own groups only.
 package struct ProgramHelloRequest: Hello, ValueMessage {
     package static let kind: UInt8 = 24
     package static let namesGroups = false
@@ -42,11 +41,11 @@ package struct ProgramHelloRequest: Hello, ValueMessage {
     package init(_ greeting: Greeting) { value = greeting }
 }
 
-/// From a door, which speaks for another process on this connection.
+/// The greeting of a door, which speaks for another process on this connection.
 package struct BehalfHelloRequest: Hello {
     package static let kind: UInt8 = 28
     package static let namesGroups = true
-    /// Its groups are those that were named for the process; nil: those that the agent has for it.
+    /// The greeting with the groups named for the process; `nil` groups request those that the agent assigns.
     package let greeting: Greeting
     package let behalf: Behalf
 

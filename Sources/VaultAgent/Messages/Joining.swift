@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 package import VaultCrypto
 
-// How a vault comes to belong to a fleet, and the code that lets others in. Codes have 20 bytes, and are made and shown by the client.
+// The admission of a vault to a fleet, and the recovery code. Codes have 20 bytes; the client makes and shows them.
 
-/// A vault that is to belong to a fleet.
+/// A vault that joins a fleet.
 package struct NewMember: MessageValue, Sendable {
     package let place: RemotePlace
-    /// What the other devices are to call this one.
+    /// This device's name for the other devices.
     package let device: String
     package let onlySynchronizable: Bool
 
@@ -30,7 +30,7 @@ package struct FoundRequest: AgentRequest {
     package typealias Reply = SyncReply
     package static let kind: UInt8 = 50
     package let member: NewMember
-    /// The recovery code, which its owner has. Nil: it is only looked whether a fleet could be founded.
+    /// The recovery code, which its owner has. `nil` only checks whether a fleet could be founded.
     package let code: Secret?
 
     package init(_ member: NewMember, code: Secret?) { (self.member, self.code) = (member, code) }
@@ -64,11 +64,11 @@ package struct RecoverRequest: AgentRequest {
     }
 }
 
-/// Puts another recovery code in the place of the fleet's.
+/// Replaces the fleet's recovery code.
 package struct RenewCodeRequest: AgentRequest {
     package typealias Reply = SyncReply
     package static let kind: UInt8 = 55
-    /// The new code, which its owner has. Nil: it is only looked whether the code could be renewed.
+    /// The new code, which its owner has. `nil` only checks whether the code could be renewed.
     package let code: Secret?
 
     package init(_ code: Secret?) { self.code = code }
@@ -78,7 +78,7 @@ package struct RenewCodeRequest: AgentRequest {
     package init(from reader: inout MessageReader) throws(MessageError) { self.init(try reader.read()) }
 }
 
-/// Asks the owners of a fleet to be let in, by a code that was not used before.
+/// Asks the owners of a fleet for admission, by a code that was not used before.
 package struct AskToJoinRequest: AgentRequest {
     package typealias Reply = SyncReply
     package static let kind: UInt8 = 52
@@ -97,7 +97,7 @@ package struct AskToJoinRequest: AgentRequest {
     }
 }
 
-/// Joins when an owner has answered the request with this code.
+/// Joins if an owner has answered the request with this code.
 package struct AnswerToJoinRequest: AgentRequest, ValueMessage {
     package typealias Reply = SyncReply
     package static let kind: UInt8 = 53

@@ -4,7 +4,7 @@ internal import VaultCrypto
 package import VaultFormat
 public import VaultStorage
 
-/// What the agent says of itself. The only request that does not count as use.
+/// Requests the agent's status. Only this request does not count as use.
 package struct StatusRequest: AgentRequest, EmptyMessage {
     package typealias Reply = StatusReply
     package static let kind: UInt8 = 2
@@ -13,8 +13,8 @@ package struct StatusRequest: AgentRequest, EmptyMessage {
     package init() {}
 }
 
-/// Waits until nobody else is being asked for the passphrase. The reply says whether there is still something to
-/// unlock.
+/// Waits until no other client is asking a person for the passphrase. The reply tells whether the vault still has to be
+/// unlocked.
 package struct TurnRequest: AgentRequest, EmptyMessage {
     package typealias Reply = StatusReply
     package static let kind: UInt8 = 3
@@ -61,7 +61,7 @@ package struct StopRequest: AgentRequest, EmptyMessage {
 package struct IdleLimitRequest: AgentRequest, ValueMessage {
     package typealias Reply = DoneReply
     package static let kind: UInt8 = 23
-    /// After how many seconds without use the agent locks from now on; 0: never.
+    /// The idle time in seconds after which the agent locks; 0: never.
     package let value: UInt32
 
     package init(_ value: UInt32) { self.value = value }
@@ -70,27 +70,27 @@ package struct IdleLimitRequest: AgentRequest, ValueMessage {
 extension KeySlot.Kind: MessageValue {}
 
 extension AgentClient {
-    /// What the agent says of itself. Asking is no use of it.
+    /// The agent's status. The request does not count as use.
     public func status() throws(VaultError) -> AgentStatus { try ask(StatusRequest(), isPatient: false).value }
 
     public var isLocked: Bool { get throws(VaultError) { try status().state != .unlocked } }
 
-    /// Waits until nobody else is being asked for the passphrase.
+    /// Waits until no other client is asking a person for the passphrase.
     ///
-    /// - Returns: what there is to do by then. Until this client goes, or has unlocked the vault, all others wait in
-    ///   their turn.
+    /// - Returns: the status after the wait. Until this client has gone, or has unlocked the vault, all others wait
+    ///   for their turn.
     public func awaitTurn() throws(VaultError) -> AgentStatus { try ask(TurnRequest()).value }
 
-    /// - Throws: `.storage(.wrongPassphrase)`, and what opening a vault throws. Each failure makes the next attempt
-    ///   wait longer.
+    /// - Throws: `.storage(.wrongPassphrase)`, and the errors of opening a vault. Each failure delays the next
+    ///   attempt further.
     public func unlock(with secret: UnlockingSecret) throws(VaultError) { _ = try ask(UnlockRequest(secret)) }
 
-    /// Returns when the keys are wiped.
+    /// Locks the vault. The keys are wiped on return.
     public func lock() throws(VaultError) { _ = try ask(LockRequest()) }
 
-    /// After how many seconds without use the agent locks from now on; 0: never.
+    /// Sets the idle time in seconds after which the agent locks; 0: never.
     public func setIdleLimit(_ seconds: UInt32) throws(VaultError) { _ = try ask(IdleLimitRequest(seconds)) }
 
-    /// Ends the agent: it wipes its keys and brings the vault in order first.
+    /// Ends the agent, which first wipes its keys and closes the vault in order.
     public func stop() throws(VaultError) { _ = try ask(StopRequest()) }
 }

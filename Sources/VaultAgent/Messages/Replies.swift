@@ -4,14 +4,14 @@ package import Vault
 package import VaultCrypto
 package import VaultStorage
 
-/// What was asked for was done.
+/// The request was carried out.
 package struct DoneReply: AgentReply, EmptyMessage {
     package static let kind: UInt8 = 128
 
     package init() {}
 }
 
-/// What was asked for was not done, and why.
+/// The request was not carried out, for the given reason.
 package struct FailureReply: AgentReply, ValueMessage {
     package static let kind: UInt8 = 129
     package let value: VaultError
@@ -26,7 +26,7 @@ package struct StatusReply: AgentReply, ValueMessage {
     package init(_ value: AgentStatus) { self.value = value }
 }
 
-/// How many items.
+/// A number of items.
 package struct CountReply: AgentReply {
     package static let kind: UInt8 = 131
     package let count: UInt64
@@ -60,7 +60,7 @@ package struct ItemsReply: AgentReply {
     }
 }
 
-/// The secret of an item; nil: it has none.
+/// The secret of an item; `nil` if it has none.
 package struct SecretReply: AgentReply, ValueMessage {
     package static let kind: UInt8 = 133
     package let value: Secret?
@@ -96,7 +96,7 @@ package struct VerificationReply: AgentReply {
 
 package struct AuditReply: AgentReply {
     package static let kind: UInt8 = 135
-    /// How many entries the audit log has, and which is the first that is not what was written.
+    /// The number of entries of the audit log, and the number of the first altered one.
     package let entries: UInt64
     package let firstChanged: UInt64?
 

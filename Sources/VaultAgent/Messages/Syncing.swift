@@ -5,7 +5,7 @@ package import Vault
 package struct SyncRequest: AgentRequest {
     package typealias Reply = SyncReply
     package static let kind: UInt8 = 27
-    /// Whether people are to compare what the devices have in common then.
+    /// Whether the result includes the fingerprint that people compare.
     package let withFingerprint: Bool
 
     package init(withFingerprint: Bool) { self.withFingerprint = withFingerprint }
@@ -15,7 +15,7 @@ package struct SyncRequest: AgentRequest {
     package init(from reader: inout MessageReader) throws(MessageError) { withFingerprint = try reader.read() }
 }
 
-/// What a sync came to, or what is known of a fleet, or a part of that: others say how much there is.
+/// The result of a sync, the state of a fleet, or a part of either; further replies have the rest.
 package struct SyncReply: AgentReply {
     package static let kind: UInt8 = 138
     package let part: [UInt8]
@@ -23,7 +23,7 @@ package struct SyncReply: AgentReply {
 
     package init(_ part: [UInt8], isLast: Bool) { (self.part, self.isLast) = (part, isLast) }
 
-    /// A value in as many replies as it needs.
+    /// Splits an encoded value into as many replies as necessary.
     package static func parts(of value: some MessageValue) -> [SyncReply] {
         var writer = MessageWriter()
         writer.put(value)
@@ -36,7 +36,7 @@ package struct SyncReply: AgentReply {
         }
     }
 
-    /// What all the replies are parts of.
+    /// Decodes the value from all replies.
     ///
     /// - Throws: `.agent(.protocolViolation)`.
     static func value<Value: MessageValue>(of replies: [SyncReply]) throws(VaultError) -> Value {
@@ -60,8 +60,8 @@ package struct SyncReply: AgentReply {
 }
 
 extension AgentClient {
-    /// - Returns: as the module says it that syncs.
-    /// - Throws: `.agent(.protocolViolation)` also when the agent is older than the message.
+    /// - Returns: the type of the module that syncs.
+    /// - Throws: `.agent(.protocolViolation)`, also if the agent is older than the message.
     package func sync<Result: MessageValue>(withFingerprint: Bool) throws(VaultError) -> Result {
         try SyncReply.value(of: try exchange([SyncRequest(withFingerprint: withFingerprint)], until: \.isLast))
     }

@@ -2,7 +2,7 @@
 public import Vault
 public import VaultStorage
 
-/// Writes the file anew without what was deleted or replaced.
+/// Rewrites the file without deleted and replaced data.
 package struct CompactRequest: AgentRequest, EmptyMessage {
     package typealias Reply = DoneReply
     package static let kind: UInt8 = 13
@@ -41,7 +41,7 @@ extension AgentClient {
         try ask(VerifyRequest(deep: deep)).result
     }
 
-    /// - Returns: how many entries the audit log has, and the first that is not what was written.
+    /// - Returns: the number of entries of the audit log, and the number of the first altered one.
     public func checkAuditLog() throws(VaultError) -> (entries: Int, firstChanged: Int?) {
         let reply = try ask(AuditRequest())
         return (Int(clamping: reply.entries), reply.firstChanged.map { Int(clamping: $0) })

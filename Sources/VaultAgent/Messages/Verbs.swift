@@ -10,7 +10,7 @@ package struct AddRequest: AgentRequest, ValueMessage {
     package init(_ value: Item) { self.value = value }
 }
 
-/// Adds, or updates the item with the same primary key.
+/// Adds an item, or updates the item with the same primary key.
 package struct SetRequest: AgentRequest, ValueMessage {
     package typealias Reply = ItemsReply
     package static let kind: UInt8 = 7
@@ -58,13 +58,13 @@ package struct DeleteRequest: AgentRequest, ValueMessage {
     package init(_ value: Query) { self.value = value }
 }
 
-/// A part of what is stored in one transaction, which begins with the last part. The last alone has a reply.
+/// A part of a store in one transaction, which begins after the last part. Only the last part has a reply.
 package struct StoreRequest: AgentRequest {
     package typealias Reply = DoneReply
     package static let kind: UInt8 = 11
     package let items: [Item]
     package let replacing: Bool
-    /// What goes in the same transaction; each part may bring some.
+    /// The queries of items to delete in the same transaction; each part may bring some.
     package let deleted: [Query]
     package let isLast: Bool
 
@@ -89,14 +89,14 @@ package struct StoreRequest: AgentRequest {
         isLast = try reader.read()
     }
 
-    /// How much of a frame an item takes. Its secret counts for less, since a frame has more room for those.
+    /// Returns an item's size in a frame. Its secret counts for less, since a frame has more room for secrets.
     private static func size(of item: Item) -> Int {
         var writer = MessageWriter()
         writer.put(item)
         return writer.body.count + writer.secretsLength / 128
     }
 
-    /// The items in as many parts as they need.
+    /// Splits the items into as many parts as necessary.
     static func parts(of items: [Item], replacing: Bool, deleting queries: [Query]) -> [StoreRequest] {
         let items = FrameParts.of(items, size: size).map { StoreRequest($0, replacing: replacing, isLast: false) }
         let deleted = FrameParts.of(queries, size: size).map {
@@ -116,13 +116,13 @@ package struct StoreRequest: AgentRequest {
     }
 }
 
-/// Opens the secret of an item that was found, or a field of it.
+/// Requests the secret of a found item, or one of its fields.
 package struct SecretRequest: AgentRequest {
     package typealias Reply = SecretReply
     package static let kind: UInt8 = 12
     package static let onlyReads = true
     package let item: StoredItem.Key
-    /// Nil: the secret itself.
+    /// `nil` for the secret itself.
     package let field: String?
 
     package init(_ item: StoredItem.Key, field: String?) {
@@ -141,7 +141,7 @@ package struct SecretRequest: AgentRequest {
     }
 }
 
-/// How many of the items that match a locked vault leaves out.
+/// Requests the number of matching items that a locked vault leaves out.
 package struct LockedCountRequest: AgentRequest, ValueMessage {
     package typealias Reply = CountReply
     package static let kind: UInt8 = 22

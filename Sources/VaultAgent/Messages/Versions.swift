@@ -2,7 +2,7 @@
 internal import FoundationEssentials
 public import Vault
 
-/// Older versions of items, or deleted ones.
+/// Requests older versions of items, or deleted items.
 package struct VersionsRequest: AgentRequest {
     package typealias Reply = ItemsReply
     package static let kind: UInt8 = 17
@@ -31,7 +31,7 @@ package struct UndoRequest: AgentRequest {
     package typealias Reply = ItemsReply
     package static let kind: UInt8 = 18
     package let key: StoredItem.Key
-    /// Nil: the one before.
+    /// `nil` for the previous version.
     package let version: UInt64?
 
     package init(_ key: StoredItem.Key, to version: UInt64?) {
@@ -59,7 +59,7 @@ package struct RestoreRequest: AgentRequest, ValueMessage {
     package init(_ value: StoredItem.Key) { self.value = value }
 }
 
-/// Takes all that is in an access group, or was, out of the file.
+/// Removes everything that is or was in an access group from the file.
 package struct ForgetRequest: AgentRequest, ValueMessage {
     package typealias Reply = CountReply
     package static let kind: UInt8 = 20
@@ -71,7 +71,7 @@ package struct ForgetRequest: AgentRequest, ValueMessage {
 extension AgentClient {
     public func versions(matching query: Query) throws(VaultError) -> [ItemVersion] {
         var seen: Set<UUID> = []
-        // The current one of each item comes first.
+        // The current version of each item comes first.
         return try versions(matching: query, deleted: false).map { item in
             ItemVersion(item: item, isCurrent: item.record.map { seen.insert($0.id).inserted } ?? false)
         }
@@ -103,32 +103,32 @@ extension AgentClient {
     }
 }
 
-/// How many older versions of every item the vault keeps; with a number, from now on.
+/// The number of older versions that the vault keeps of every item. A value changes it.
 package struct HistoryLimitRequest: AgentRequest, ValueMessage {
     package typealias Reply = CountReply
     package static let kind: UInt8 = 33
-    /// Nil: the limit stays as it is.
+    /// `nil` leaves the limit unchanged.
     package let value: UInt32?
 
     package init(_ value: UInt32?) { self.value = value }
 }
 
-/// For how many days the vault keeps deleted items, 0 for as long as it keeps versions; with a number, from now on.
+/// The number of days for which the vault keeps deleted items; 0 keeps them as long as versions. A value changes it.
 package struct DeletedItemsLimitRequest: AgentRequest, ValueMessage {
     package typealias Reply = CountReply
     package static let kind: UInt8 = 37
-    /// Nil: the limit stays as it is.
+    /// `nil` leaves the limit unchanged.
     package let value: UInt32?
 
     package init(_ value: UInt32?) { self.value = value }
 }
 
-/// Takes older versions of the items that match out of the file.
+/// Removes older versions of the matching items from the file.
 package struct PurgeHistoryRequest: AgentRequest {
     package typealias Reply = CountReply
     package static let kind: UInt8 = 34
     package let queries: [Query]
-    /// Leaves the items that are there alone.
+    /// Whether existing items are left alone.
     package let onlyDeleted: Bool
 
     package init(_ queries: [Query], onlyDeleted: Bool) {

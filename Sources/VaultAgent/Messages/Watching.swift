@@ -2,16 +2,16 @@
 internal import FoundationEssentials
 public import Vault
 
-/// Asks for changes. The first reply has none and says that they are told from now on; each that comes has one or more,
-/// until a `FailureReply` says that there will be none. On the connection only more of these can be asked for, each by
-/// a number of its own, and ``UnwatchRequest``.
+/// Requests changes. The first reply is empty and confirms the subscription; each later one has one or more changes,
+/// until a `FailureReply` ends them. After this request the connection accepts only more of these, each with a number
+/// of its own, and ``UnwatchRequest``.
 package struct WatchRequest: AgentRequest {
     package typealias Reply = ChangesReply
     package static let kind: UInt8 = 25
     package static let onlyReads = true
-    /// Nil: of everything that the client may see.
+    /// `nil` for everything that the client may see.
     package let query: Query?
-    /// A commit that the client knew; nil: the newest.
+    /// A commit that the client knows; `nil` for the newest.
     package let sequence: UInt64?
 
     package init(_ query: Query?, from sequence: UInt64?) {
@@ -30,7 +30,7 @@ package struct WatchRequest: AgentRequest {
     }
 }
 
-/// Ends what a ``WatchRequest`` of the same connection has asked for.
+/// Ends the subscription of a ``WatchRequest`` of the same connection.
 package struct UnwatchRequest: AgentRequest, ValueMessage {
     package typealias Reply = DoneReply
     package static let kind: UInt8 = 38
@@ -41,7 +41,7 @@ package struct UnwatchRequest: AgentRequest, ValueMessage {
     package init(_ value: UInt32) { self.value = value }
 }
 
-/// The number of the newest commit.
+/// Requests the number of the newest commit.
 package struct SequenceRequest: AgentRequest, EmptyMessage {
     package typealias Reply = CountReply
     package static let kind: UInt8 = 26
@@ -98,12 +98,13 @@ extension ItemChange: MessageValue {
 extension AgentClient {
     public var sequence: UInt64 { get throws(VaultError) { try ask(SequenceRequest()).count } }
 
-    /// The agent tells all changes that a client asks for on one connection. When it ends, the last element says so.
+    /// Returns the changes. All subscriptions of a client share one connection; its end is reported as the last
+    /// element.
     public func changes(matching query: Query?, from sequence: UInt64?) -> ChangeSequence {
         var isSecondTry = false
         while true {
             do throws(VaultError) {
-                // Nil: the last reader that it had has just let it go.
+                // `nil` if the last reader of the connection has just left.
                 if let changes = try watch().changes(matching: query, from: sequence) { return changes }
             } catch {
                 guard error == .agent(.gone), !isSecondTry else { return ChangeSequence(failing: error) }
