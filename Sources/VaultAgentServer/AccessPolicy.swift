@@ -7,15 +7,14 @@ internal import Vault
 internal import VaultAgent
 internal import VaultStorage
 
-/// What the user lets programs do: rules, of which the first that fits a client is the one that counts. Without one
-/// everything is allowed.
+/// The user's rules for programs. The first rule that fits a client applies; without one everything is permitted.
 struct AccessPolicy: Sendable {
-    /// One rule. All that it names must fit, and it names something.
+    /// A rule. All conditions that it names must hold, and it names at least one.
     struct Rule: Sendable {
-        /// The client's program, or one that it descends from.
+        /// The client's program, or that of one of its ancestors.
         var executable: String?
         var unit: String?
-        /// A control group, and those below it.
+        /// A control group, including those below it.
         var cgroup: String?
         var flatpak: String?
         var access = AgentStatus.Access.full
@@ -39,11 +38,11 @@ struct AccessPolicy: Sendable {
     }
 
     let rules: [Rule]
-    /// The rules as they stand in the file, where a program may be named by a link.
+    /// The rules as in the file, where a program's path may contain symbolic links.
     private let written: [Rule]
-    /// Programs that rules name and that are not there.
+    /// Programs in rules that do not exist.
     let missingExecutables: [String]
-    /// The file as it was read; nil: there was none.
+    /// The identity of the file that was read; `nil` if there was none.
     private let source: Source?
 
     private struct Source: Equatable {
@@ -58,36 +57,37 @@ struct AccessPolicy: Sendable {
         }
     }
 
-    /// Whether the file is no longer the one that was read, or a program that it names is another file now.
+    /// Whether the file has changed since it was read, or a program's path now leads to another file.
     func isOutdated(_ path: FilePath?) -> Bool {
         Source(path) != source || zip(written, rules).contains { $0.resolved.executable != $1.executable }
     }
 
-    /// What the rules let a client do.
+    /// Returns the rights of a client by the rules.
     func rights(of process: ClientProcess) -> Rights {
         needsMore(of: process) ? .none : rule(for: process)?.rights ?? .all
     }
 
-    /// What a process may do for which `door` speaks; nil: it speaks for itself. A door has the rights of both: it can
-    /// only narrow those of either.
+    /// Returns the rights of a process that `door` speaks for; `nil` if the process speaks for itself. The result is
+    /// the intersection of the rights of both.
     func rights(of process: ClientProcess, through door: ClientProcess?) -> Rights {
         guard let door else {
-            // No door has looked into its sandbox for the agent. A service of systemd's is in none of an application's.
+            // No door has inspected its sandbox for the agent. A systemd service runs in no application's sandbox.
             let mayBeSandboxed = process.hidesItsSandbox && process.unit?.hasSuffix(".service") != true
             guard !mayBeSandboxed || !rules.contains(where: { $0.flatpak != nil }) else { return .none }
             return rights(of: process)
         }
         let own = rightsBehindDoor(process)
         guard let told = process.toldSandbox, told != process.flatpak else { return own.limited(to: rights(of: door)) }
-        // The door sees a sandbox that the agent does not: what it says of it only narrows.
+        // The door sees a sandbox that the agent does not. This information may only narrow the rights.
         guard process.flatpak == nil else { return .none }
         var named = process
         named.flatpak = told
         return own.limited(to: rightsBehindDoor(named)).limited(to: rights(of: door))
     }
 
-    /// Those of a process that a door speaks for, whatever the door's own are: behind it are sandboxed applications,
-    /// which cannot reach the agent themselves. A rule that is not about the application only narrows what it has.
+    /// Returns the rights of a process behind a door, before those of the door. Behind doors are sandboxed
+    /// applications, which cannot reach the agent themselves. A rule that does not name the application only narrows
+    /// its rights.
     private func rightsBehindDoor(_ process: ClientProcess) -> Rights {
         guard !needsMore(of: process) else { return .none }
         let rule = rule(for: process)
@@ -98,23 +98,22 @@ struct AccessPolicy: Sendable {
 
     private func rule(for process: ClientProcess) -> Rule? { rules.first { $0.fits(process) } }
 
-    /// Whether a rule may be about something that could not be found out about the client. What is not known fits no
-    /// rule, and is not let through for that.
+    /// Whether a rule may depend on an unknown property of the client. An unknown property fits no rule, and must not
+    /// let the client through for that reason.
     func needsMore(of process: ClientProcess) -> Bool {
         guard !rules.isEmpty else { return false }
         return process.isUnknown || process.flatpak == ""
             || process.hidesItsProgram && rules.contains { $0.executable != nil }
     }
 
-    /// Whether nothing has to be known of a client.
+    /// Whether the policy needs no information about clients.
     var isEmpty: Bool { rules.isEmpty }
 
-    /// Reads the rules: JSON with comments (JSON5). A file that is not there has none.
+    /// Reads the rules: JSON with comments (JSON5). A missing file has no rules.
     ///
-    /// - Throws: for a file that others may write, and for anything in it that is not understood: a rule that is passed
-    ///   over is no rule.
-    ///
-    /// - Parameter mustExist: a file that is not there is an error: there were rules before.
+    /// - Parameter mustExist: whether a missing file is an error, since there were rules before.
+    /// - Throws: an error for a file that others may write, and for anything unknown in it: a rule that was ignored
+    ///   would protect nothing.
     init(_ path: FilePath?, mustExist: Bool = false) throws(PolicyError) {
         var status = stat()
         guard let path, unsafe lstat(path.string, &status) == 0 else {
@@ -122,7 +121,7 @@ struct AccessPolicy: Sendable {
             (rules, written, missingExecutables, source) = ([], [], [], nil)
             return
         }
-        // Before it is read: a change meanwhile makes it another one.
+        // Taken before the read, so that a change during it counts as a change.
         source = Source(path)
         guard unsafe stat(path.string, &status) == 0, status.st_mode & S_IFMT == S_IFREG else { throw .unreadable }
         guard status.st_uid == geteuid() || status.st_uid == 0, status.st_mode & 0o022 == 0 else {
@@ -144,7 +143,7 @@ struct AccessPolicy: Sendable {
         } catch {
             throw .notUnderstood("'rules' is missing")
         }
-        // The kernel knows the processes of a script by its interpreter: such a rule would fit none of them.
+        // The kernel attributes the processes of a script to its interpreter: such a rule would fit none of them.
         if let script = zip(written, rules).first(where: { AccessPolicy.isScript($1.executable) })?.0.executable {
             throw .script(script)
         }
@@ -153,7 +152,7 @@ struct AccessPolicy: Sendable {
     private static func isScript(_ path: String?) -> Bool {
         guard let path else { return false }
         var bytes: [UInt8] = [0, 0]
-        // The array has the room. A file that cannot be read is no script: its interpreter could not read it either.
+        // The array has this room. An unreadable file is not a script: its interpreter could not read it either.
         return unsafe clinux_read_file(AT_FDCWD, path, &bytes, bytes.count) == 2 && bytes == Array("#!".utf8)
     }
 
@@ -168,17 +167,17 @@ struct AccessPolicy: Sendable {
     }
 }
 
-/// Why a policy cannot be used.
+/// The reason why a policy cannot be used.
 public enum PolicyError: Error, Equatable, Sendable {
     case unreadable
     case writableByOthers
-    /// What it is, in words that quote nothing but keys.
+    /// A syntax error, in words that quote only keys.
     case notUnderstood(String)
-    /// A rule names a script: the kernel knows the processes of one by its interpreter. A rule by its unit or control
-    /// group holds.
+    /// A rule names a script, whose processes the kernel attributes to its interpreter. A rule by unit or control group
+    /// works.
     case script(String)
 
-    /// Lower case, no full stop.
+    /// The message in lower case, without a full stop.
     public var text: String {
         switch self {
         case .unreadable: "cannot read the policy"
@@ -188,7 +187,7 @@ public enum PolicyError: Error, Equatable, Sendable {
         }
     }
 
-    /// The way out; nil: the text says it.
+    /// The remedy; `nil` if the message contains it.
     public var hint: String? {
         switch self {
         case .writableByOthers: "chmod go-w it"
@@ -203,17 +202,17 @@ public enum PolicyError: Error, Equatable, Sendable {
 }
 
 extension PolicyError {
-    /// Reads a policy as an agent would.
+    /// Checks a policy like an agent.
     ///
-    /// - Returns: the programs that its rules name and that are not there.
+    /// - Returns: the programs in rules that do not exist.
     public static func check(_ path: FilePath) throws(PolicyError) -> [String] {
         try AccessPolicy(path).missingExecutables
     }
 }
 
 extension AccessPolicy.Rule {
-    /// The kernel names programs by the path behind every link: a rule for /bin/sh would never fit where /bin is a
-    /// link, or sh.
+    /// The rule with symbolic links resolved, since the kernel reports resolved paths: a rule for /bin/sh would never
+    /// fit if /bin or sh is a link.
     fileprivate var resolved: Self {
         var rule = self
         if let executable, let path = try? LinuxFileSystem().resolve(FilePath(executable)) {
@@ -262,7 +261,7 @@ private struct AnyKey: CodingKey {
 }
 
 extension KeyedDecodingContainer where Key == AnyKey {
-    /// - Throws: for a key that means nothing.
+    /// - Throws: an error for an unknown key.
     fileprivate func allow(_ known: Set<String>) throws {
         guard let unknown = allKeys.first(where: { !known.contains($0.stringValue) }) else { return }
         throw corrupted("'\(unknown.stringValue)' means nothing here")

@@ -9,7 +9,7 @@ public import Vault
 internal import VaultAgent
 internal import VaultStorage
 
-/// An unlocked vault behind a socket: the keys never leave this process, and its clients get items.
+/// An unlocked vault behind a socket. The keys never leave this process; clients receive items.
 public final class AgentServer: Sendable {
     let settings: AgentSettings
     let answers: Answers
@@ -24,20 +24,20 @@ public final class AgentServer: Sendable {
 
     /// The most connections at once.
     public static let mostClients = 64
-    /// Without use for so long, a connection may be closed for the sake of a new one. Its client makes another when it
-    /// needs one.
+    /// The idle time after which a connection may be closed in favour of a new one. Its client opens another when
+    /// necessary.
     private static let idleEnough = TimeAmount.seconds(10)
 
     private struct State {
         var policy: AccessPolicy
         var listener: (any Channel)?
         var sessions: [ObjectIdentifier: NIOLoopBound<(session: Session, context: ChannelHandlerContext)>] = [:]
-        /// What all sessions keep of stores that are not complete, in bytes.
+        /// The size of all sessions' incomplete stores, in bytes.
         var staged = 0
         var events: SystemEvents?
     }
 
-    /// - Throws: for a policy that is not understood.
+    /// - Throws: an error for an invalid policy.
     public init(_ settings: AgentSettings) throws(PolicyError) {
         self.settings = settings
         let keeper = VaultKeeper(settings)
@@ -56,18 +56,18 @@ public final class AgentServer: Sendable {
 
     // MARK: Life
 
-    /// Unlocks the vault before a client asks.
+    /// Unlocks the vault before a client requests it.
     public func unlock(with secret: UnlockingSecret) throws(VaultError) {
         let reply = answers.answer(
             UnlockRequest(secret), of: Caller(process: .own, access: .full, groups: ["*"], purpose: .reveal))
         if let failure = reply.first as? FailureReply { throw failure.value }
     }
 
-    /// Begins to listen; returns when clients can connect.
+    /// Starts to listen. Clients can connect on return.
     ///
     /// - Parameters:
     ///   - descriptor: a bound socket, which the server owns from now on.
-    ///   - location: where that socket lies; when it is gone, the agent is asked to end. Nil: nobody looks.
+    ///   - location: the place of the socket, whose removal ends the agent; `nil` disables the check.
     public func start(on descriptor: Int32, at location: AgentSocket.Location? = nil) throws {
         pool.start()
         remoteWork.start()
@@ -85,11 +85,11 @@ public final class AgentServer: Sendable {
         state.withLock { $0.events = events }
     }
 
-    /// Keeps the vault in step with its fleet from now on.
+    /// Starts the automatic syncs.
     private func follow() {
         guard settings.syncs else { return }
         keeper.follow { [audit = answers.audit] items in
-            // Nobody's doing but the agent's.
+            // Recorded as an action of the agent itself.
             try? audit?.note(.sync, count: items, by: Caller(process: .own, access: .full, groups: [], purpose: .use))
         }
     }
@@ -107,18 +107,18 @@ public final class AgentServer: Sendable {
 
     func noteStaged(_ bytes: Int) { state.withLock { $0.staged += bytes } }
 
-    /// Nobody's doing but the machine's.
+    /// Records a lock that no client has requested.
     private func noteLock() {
         try? answers.audit?.note(.lock, by: Caller(process: .own, access: .full, groups: [], purpose: .use))
     }
 
-    /// A policy that was changed since it was read counts from the next unlock on.
+    /// Reloads a changed policy before an unlock.
     private func reloadIfOutdated() {
         let policy = state.withLock { $0.policy }
         if policy.isOutdated(settings.policy) { reload() }
     }
 
-    /// Reads the policy again. One that is not understood changes nothing.
+    /// Reads the policy again. An invalid one changes nothing.
     public func reload() {
         do throws(PolicyError) {
             let policy = try AccessPolicy(settings.policy, mustExist: !state.withLock { $0.policy.isEmpty })
@@ -127,7 +127,7 @@ public final class AgentServer: Sendable {
                 state.policy = policy
                 return Array(state.sessions.values)
             }
-            // A client that was let in by the old rules comes in again by the new ones.
+            // Clients that were admitted by the old rules have to reconnect under the new ones.
             for session in sessions {
                 group.next().execute { session.value.session.closeWhenDone(session.value.context) }
             }
@@ -136,7 +136,7 @@ public final class AgentServer: Sendable {
         }
     }
 
-    /// Takes no more requests, wipes the keys and brings the vault in order.
+    /// Stops to accept requests, wipes the keys and closes the vault in order.
     public func stop() {
         let listener = state.withLock { state in
             state.events = nil
@@ -146,14 +146,14 @@ public final class AgentServer: Sendable {
         keeper.end()
         keeper.stopFollowing()
         remoteWork.end(patience: VaultKeeper.patienceForRemote)
-        // What is being answered is answered first.
+        // Pending requests are answered first.
         try? pool.syncShutdownGracefully()
         keeper.close()
         try? group.syncShutdownGracefully()
     }
 
-    /// Looks from time to time whether it is time to lock. Requests look for themselves, so nothing depends on how
-    /// often.
+    /// Locks periodically if a limit is reached. Requests check the limits themselves, so the frequency does not
+    /// matter.
     private func watch(_ location: AgentSocket.Location?) {
         let pause = AgentServer.pause(keeper.lockIfDue())
         if location?.isTaken == false { settings.stop() }
@@ -172,7 +172,7 @@ public final class AgentServer: Sendable {
         guard let options = channel as? any SocketOptionProvider else {
             return channel.eventLoop.makeFailedFuture(VaultError.agent(.refused))
         }
-        // SO_PEERCRED: who connected, as the kernel saw it then.
+        // SO_PEERCRED: the peer's process and user at the time of the connection.
         let peer: EventLoopFuture<PeerCredentials> = options.unsafeGetSocketOption(
             level: .socket, name: .init(rawValue: 17))
         return peer.flatMap { peer in
@@ -189,17 +189,17 @@ public final class AgentServer: Sendable {
         }
     }
 
-    /// Whether the policy or the log needs to know who a client is.
+    /// Whether the policy or the log needs information about clients.
     private var knowsItsClients: Bool { answers.audit != nil || state.withLock { !$0.policy.isEmpty } }
 
-    /// Looks at a client, as far as anything has to be known of it.
+    /// Inspects a client, if the policy or the log requires it.
     ///
-    /// - Parameter hears: called once, at once or on another thread.
+    /// - Parameter hears: called once, immediately or on another thread.
     func look(at process: ClientProcess, _ handle: ProcessHandle, hears: @escaping @Sendable (ClientProcess) -> Void) {
         knowsItsClients ? process.look(handle, hears: hears) : hears(process)
     }
 
-    /// - Parameter door: the process at the other end, where that speaks for `process`.
+    /// - Parameter door: the connected process, if it speaks for `process`.
     func caller(
         _ process: ClientProcess, through door: ClientProcess? = nil, groups: AccessGroups?, isNamed: Bool,
         _ purpose: AgentClient.Purpose
@@ -221,11 +221,11 @@ public final class AgentServer: Sendable {
         }
         guard !others.isEmpty else { return }
         let all = others.map(\.value)
-        // A process that takes a connection and does not say who it is waits for nothing; a client says it at once. Who
-        // may do nothing has had its answer.
+        // A client greets at once, so a connection without a greeting waits for nothing. A client without rights has
+        // had its answer.
         let unknown = all.filter { $0.session !== session && $0.session.isDispensable }
         let idle = all.filter { $0.session.isIdle && .now() - $0.session.lastUse > AgentServer.idleEnough }
-        // A client that asks makes another connection, and one that watches hears that its changes have ended.
+        // An idle client opens another connection when necessary; the end of a watching one is reported to its reader.
         let resting = idle.filter { !$0.session.isWatching }
         let dispensable = [unknown, resting, idle].first { !$0.isEmpty } ?? []
         if let oldest = dispensable.min(by: { $0.session.lastUse < $1.session.lastUse }) {
@@ -235,7 +235,7 @@ public final class AgentServer: Sendable {
         }
     }
 
-    /// How many watches the connections of a process have.
+    /// Returns the number of watches on all connections of a process.
     func watches(of process: Int32) -> Int {
         state.withLock { Array($0.sessions.values) }.map(\.value.session).filter { $0.process.id == process }
             .reduce(0) { $0 + $1.watches.count }
@@ -248,16 +248,16 @@ public final class AgentServer: Sendable {
         questions.remove(door: ObjectIdentifier(session))
     }
 
-    /// What a door is told of a client that wants a person asked.
+    /// Makes a door's question about a client that requires a person.
     func question(from caller: Caller, reason: String) -> PersonQuestion {
-        // Without rules and without a log nobody has looked who the client is.
+        // Without rules and a log, the client was not inspected before.
         let program = caller.process.program ?? ProcessTable.executable(of: caller.process.id) ?? ""
         return PersonQuestion(
             QuestionID.random(settings.environment.random), process: caller.process.id,
             program: program.split(separator: "/").last.map(String.init) ?? "", reason: reason)
     }
 
-    /// A person has proven that they know the passphrase, which may have unlocked the vault.
+    /// Notes a correct passphrase, which may have unlocked the vault.
     func noteProof() { if keeper.lockState == .unlocked { turns.end() } }
 
     func status(for caller: Caller) -> AgentStatus {
@@ -272,7 +272,7 @@ public final class AgentServer: Sendable {
     }
 }
 
-/// struct ucred.
+/// `struct ucred`.
 private struct PeerCredentials: Sendable {
     var process: Int32
     var user: UInt32
@@ -291,8 +291,7 @@ extension AgentSettings {
 }
 
 extension AgentSettings {
-    /// Whether a client means this vault. The file, and with it what its path leads through, may have come later than
-    /// the agent.
+    /// Whether a client means this vault. The file, and the links on its path, may be newer than the agent.
     func isVault(_ path: String) -> Bool {
         path == vault.string || path == (try? LinuxFileSystem().resolve(vault))?.string
     }

@@ -3,39 +3,39 @@ public import SystemPackage
 public import Vault
 internal import VaultSync
 
-/// How an agent is to run.
+/// The settings of an agent.
 public struct AgentSettings: Sendable {
-    /// The vault file, without symbolic links; it need not exist yet.
+    /// The path of the vault file without symbolic links; the file need not exist yet.
     public var vault: FilePath
-    /// The path that leads to it, from the root, as it was given: what this device remembers of a vault it
-    /// remembers by both. Nil: the same.
+    /// The absolute path of the vault as given: this device's records about a vault depend on both paths. `nil` if both
+    /// are the same.
     public var givenVault: FilePath?
     public var version: String
-    /// Without use for so long, it locks; zero: never.
+    /// The idle time after which the agent locks; zero for never.
     public var idleLimit = Duration.seconds(600)
-    /// So long after an unlock it locks in any case; zero: never.
+    /// The time after an unlock at which the agent locks in any case; zero for never.
     public var maximum = Duration.seconds(8 * 3600)
-    /// The most that the unfinished stores of all clients may hold at once, in bytes.
+    /// The most bytes of all clients' incomplete stores.
     var mostStaged = 512 << 20
-    /// How long a person has to answer when an item demands that they are asked.
+    /// The time limit for a person's answer when an item requires presence.
     var patienceForPerson = Duration.seconds(60)
-    /// Whether root may be a client, who can do all that the user can anyway.
+    /// Whether root may be a client. Root can act as the user anyway.
     public var allowsRoot = false
-    /// Where the rules are for what a client may do. A file that is not there has none.
+    /// The file of the rules for clients. A missing file has no rules.
     public var policy: FilePath?
-    /// The directory for the log of who did what; nil: there is none.
+    /// The directory of the audit log; `nil` for no log.
     public var auditDirectory: FilePath?
-    /// Whether it keeps the vault in step with its fleet unasked.
+    /// Whether the agent syncs automatically.
     public var syncs = false
-    /// How soon it does so.
+    /// The delays of automatic syncs.
     var pace = SyncPace()
-    /// How long a look at the remotes waits for one of them.
+    /// The time limit for the check of a remote.
     var patienceForCheck = RemoteChecks.patience
-    /// Of the fleet's remotes; nil: all that there are.
+    /// The engines of the remotes; `nil` for all.
     var engines: RemoteEngines?
     public var environment = VaultEnvironment.system
     public var clock: any AgentClock = BootClock()
-    /// Told what is worth knowing: lower case, no full stop, no secret.
+    /// Receives messages: in lower case, without a full stop, and without secrets.
     public var report: @Sendable (String) -> Void = { _ in }
 
     /// Called when a client ends the agent.
@@ -46,7 +46,7 @@ public struct AgentSettings: Sendable {
         self.version = version
     }
 
-    /// By the path that was given, as long as that leads to the vault.
+    /// Opens the vault by the given path, if that still leads to the vault.
     func lockedVault() throws(VaultError) -> LockedVault {
         if let givenVault, let locked = try? LockedVault(at: givenVault, environment: environment), locked.path == vault
         {
@@ -56,9 +56,9 @@ public struct AgentSettings: Sendable {
     }
 }
 
-/// The time that limits are measured in, passed in so that tests need not wait.
+/// The clock of all limits, a parameter so that tests need not wait.
 public protocol AgentClock: Sendable {
-    /// Since the machine was started, suspended or not.
+    /// The time since the start of the machine, including suspension.
     var now: Duration { get }
     func sleep(for duration: Duration)
 }

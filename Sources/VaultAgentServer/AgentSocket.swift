@@ -4,44 +4,44 @@ internal import Glibc
 public import SystemPackage
 internal import Vault
 
-/// Why an agent cannot listen.
+/// The reason why an agent cannot listen.
 public enum AgentSocketError: Error, Equatable, Sendable {
     /// Neither `$VAULT_AGENT_SOCK` nor `$XDG_RUNTIME_DIR` is set.
     case noAddress
-    /// Another agent has the directory.
+    /// Another agent holds the directory.
     case running
-    /// The directory belongs to another user, or others may look into it.
+    /// The directory belongs to another user, or is accessible to others.
     case directory(FilePath)
-    /// Something that is no socket of the user's lies where the socket should.
+    /// The path of the socket is occupied by something other than a socket of the user.
     case inTheWay(FilePath)
     case system(Errno)
 }
 
-/// The place where an agent listens: a directory of the user's own, a lock that only one agent holds, and the socket.
+/// The socket of an agent: a private directory, a lock that one agent can hold, and the socket itself.
 public struct AgentSocket: ~Copyable {
-    /// Bound, and not listening yet.
+    /// A bound socket that does not listen yet.
     public let descriptor: Int32
     public let location: Location
     private let lock: Int32
 
-    /// Where clients look for the socket.
+    /// The path at which clients look for the socket.
     public struct Location: Sendable {
         fileprivate let path: FilePath
         fileprivate let device: dev_t
         fileprivate let inode: ino_t
 
-        /// Whether it is still this socket that lies there: the directory goes when its user logs out, and nobody finds
-        /// the agent any more.
+        /// Whether the path still leads to this socket: the directory is removed when its user logs out, and then no
+        /// client can find the agent.
         public var isTaken: Bool {
             var status = stat()
             return unsafe lstat(path.string, &status) == 0 && status.st_dev == device && status.st_ino == inode
         }
     }
 
-    /// Makes the directory, mode 0700, and the socket, mode 0600. A socket that nobody listens at any more is replaced.
+    /// Makes the directory, mode 0700, and the socket, mode 0600. Replaces a socket without a listener.
     public static func make(_ path: FilePath) throws(AgentSocketError) -> AgentSocket {
         let directory = path.removingLastComponent()
-        // What lies above is the system's to make, or the user's.
+        // The system or the user makes the directories above.
         if unsafe mkdir(directory.string, 0o700) != 0, errno != EEXIST { throw .system(Errno(rawValue: errno)) }
         var status = stat()
         guard unsafe stat(directory.string, &status) == 0 else { throw .system(Errno(rawValue: errno)) }
@@ -55,10 +55,10 @@ public struct AgentSocket: ~Copyable {
         let lock = Int32(opened)
         do throws(AgentSocketError) {
             guard clinux_lock(lock, CLINUX_LOCK_EXCLUSIVE) == 0 else { throw .running }
-            // The agent that has the lock is the only one that may take the old socket away.
+            // Only the agent that holds the lock may remove the old socket.
             if unsafe lstat(path.string, &status) == 0 {
                 guard status.st_mode & S_IFMT == S_IFSOCK, status.st_uid == geteuid() else { throw .inTheWay(path) }
-                // systemd may listen there for an agent that it has started, or will.
+                // systemd may listen there for an agent that it has started, or will start.
                 let other = unsafe clinux_connect_unix(path.string, 1)
                 if other >= 0 { close(Int32(other)) }
                 guard other < 0, CInt(-other) == ECONNREFUSED || CInt(-other) == ENOENT else { throw .running }
@@ -80,19 +80,19 @@ public struct AgentSocket: ~Copyable {
         self.lock = lock
     }
 
-    /// Takes the socket away, unless another lies there by now.
+    /// Removes the socket, unless another one has replaced it.
     deinit {
         if location.isTaken { unsafe unlink(location.path.string) }
         close(lock)
     }
 
-    /// The listening socket that systemd has made: `$LISTEN_PID` and `$LISTEN_FDS` of sd_listen_fds(3). Nil: there is
-    /// none for this process.
+    /// The listening socket from systemd: `$LISTEN_PID` and `$LISTEN_FDS` of sd_listen_fds(3). `nil` if there is none
+    /// for this process.
     public static var activated: Int32? {
         guard ProcessEnvironment.variable("LISTEN_PID").flatMap({ Int32($0) }) == getpid(),
             ProcessEnvironment.variable("LISTEN_FDS") == "1"
         else { return nil }
-        // The first of the descriptors that are handed over.
+        // The first of the passed descriptors.
         return clinux_is_unix_listener(3) == 1 ? 3 : nil
     }
 }

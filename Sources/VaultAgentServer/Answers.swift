@@ -4,12 +4,12 @@ internal import SystemPackage
 internal import Vault
 internal import VaultAgent
 
-/// What the agent does with a request.
+/// The execution of requests.
 struct Answers: Sendable {
     let keeper: VaultKeeper
     let audit: AuditLog?
     let questions: Questions
-    /// Where the log is, or was before this agent began.
+    /// The directory of the log, even if this agent does not write one.
     let auditDirectory: FilePath?
 
     func answer(_ request: some VaultRequest, of caller: Caller) -> [any AgentReply] {
@@ -22,7 +22,7 @@ struct Answers: Sendable {
         }
     }
 
-    /// As ``answer(_:of:)``; nil: the answer would have to wait for another thread.
+    /// Executes a request without blocking; `nil` if it has to run on another thread.
     func answerAtOnce(_ request: some VaultRequest, of caller: Caller) -> [any AgentReply]? {
         do throws(VaultError) {
             try caller.check(request)
@@ -33,7 +33,7 @@ struct Answers: Sendable {
         }
     }
 
-    // MARK: What several requests have in common
+    // MARK: Common parts of requests
 
     func use<R>(_ caller: Caller, _ body: (Vault) throws(VaultError) -> R) throws(VaultError) -> R {
         try keeper.use(caller.groups) { vault throws(VaultError) in try body(caller.view(of: vault)) }
@@ -44,30 +44,30 @@ struct Answers: Sendable {
         return ItemsReply.parts(of: items)
     }
 
-    /// Unlocks the vault, and begins the log of what is done with it.
+    /// Unlocks the vault, and starts the audit log.
     func unlock(with secret: UnlockingSecret, for caller: Caller) throws(VaultError) {
         try keeper.unlock(with: secret)
         do throws(VaultError) {
             try use(caller) { vault throws(VaultError) in try audit?.begin(vault) }
             try audit?.note(.unlock, by: caller)
         } catch {
-            // Without a log there is nothing to be had.
+            // Without a log nothing may be handed out.
             keeper.lock()
             throw error
         }
         keeper.joinFetched()
     }
 
-    /// Checks what a person has typed. A vault that was locked is unlocked by it.
+    /// Checks a passphrase that a person has typed, and unlocks a locked vault by it.
     ///
-    /// - Throws: `.storage(.wrongPassphrase)`; `.storage(.noMatchingSlot)` when the vault has no slot for a passphrase
-    ///   alone.
+    /// - Throws: `.storage(.wrongPassphrase)`; `.storage(.noMatchingSlot)` if no slot of the vault needs only a
+    ///   passphrase.
     func prove(_ passphrase: Passphrase, for caller: Caller) throws(VaultError) {
         guard keeper.lockState == .unlocked else { return try unlock(with: .passphrase(passphrase), for: caller) }
         try keeper.check(.passphrase(passphrase))
     }
 
-    /// Writes down that a person has allowed something, and makes what shows it.
+    /// Records a person's permission, and makes its ticket.
     func ticket(for caller: Caller) throws(VaultError) -> TicketReply {
         try audit?.note(.authenticate, by: caller)
         return TicketReply(.random(keeper.settings.environment.random))
@@ -82,7 +82,7 @@ struct Answers: Sendable {
         return ItemsReply.parts(of: [item])
     }
 
-    /// Runs a change of everything that matches. The log needs to know what that was.
+    /// Runs a change of all matching items, which the log needs to know.
     func change(
         matching query: Query, _ change: QueriedChange, _ caller: Caller,
         _ body: (inout Transaction) throws(VaultError) -> Int
@@ -90,7 +90,7 @@ struct Answers: Sendable {
         var items: [UUID] = []
         let count = try use(caller) { vault throws(VaultError) in
             try vault.transaction { (transaction: inout Transaction) throws(VaultError) in
-                // A query that is wrong is for the verb to refuse.
+                // The verb itself rejects an invalid query.
                 if audit != nil { items = (try? transaction.identifiers(of: change, matching: query)) ?? [] }
                 return try body(&transaction)
             }
@@ -99,7 +99,7 @@ struct Answers: Sendable {
         return [CountReply(count)]
     }
 
-    /// Writes down what has been done already, which a failure does not undo.
+    /// Records a completed change. A failure does not undo the change.
     func afterwards(_ note: (AuditLog) throws(VaultError) -> Void) throws(VaultError) {
         guard let audit else { return }
         do throws(VaultError) { try note(audit) } catch {
@@ -110,7 +110,7 @@ struct Answers: Sendable {
 }
 
 extension ItemsReply {
-    /// Items in as many replies as they need.
+    /// Splits the items into as many replies as necessary.
     fileprivate static func parts(of items: [Item]) -> [ItemsReply] {
         let parts = FrameParts.of(items.compactMap { StoredItem($0) }) { item in
             128 + item.attributes.count + (item.secret?.count ?? 0) / 128
@@ -121,6 +121,6 @@ extension ItemsReply {
 }
 
 extension Caller {
-    /// What the log says of secrets that this client was given.
+    /// The log's verb for secrets that this client received.
     var verbForSecrets: AuditLog.Verb { purpose == .use ? .use : .reveal }
 }

@@ -3,22 +3,22 @@ internal import Glibc
 internal import SystemPackage
 internal import VaultFormat
 
-/// How far a log goes, found in one pass over its bytes: each unlock waits for it, and a log may have any length.
+/// The extent of a log, found in one pass over its bytes: each unlock waits for this pass, and a log may be long.
 struct AuditExtent {
-    /// Whole lines.
+    /// The number of whole lines.
     private(set) var count = 0
-    /// Of the whole lines, and of all, in bytes.
+    /// The size of the whole lines, and of everything, in bytes.
     private(set) var whole = 0
     private(set) var size = 0
-    /// Whether a line says that there is a head.
+    /// Whether a line states that there is a head.
     private(set) var hasHead = false
-    /// The MAC of the last line, be it right or not; nil: there is no line, or it has none.
+    /// The MAC of the last line, valid or not; `nil` without a line or a MAC.
     private(set) var tag: [UInt8]?
 
-    /// What a line has behind its entry: `,"mac":"`, 64 digits, `"}`.
+    /// The length of a line's end after its entry: `,"mac":"`, 64 digits, `"}`.
     static let tailLength = 8 + 64 + 2
 
-    /// A member of a line that has it. In a value, its quotation marks would be escaped.
+    /// The member of a line that states a head. In a value, the quotation marks would be escaped.
     private static let mark = Array("\"v\":".utf8)
     private static let stride = 1 << 20
 
@@ -45,7 +45,7 @@ struct AuditExtent {
         tag = Self.tag(atEndOf: tail)
     }
 
-    /// The MAC that a line ends with; nil: none.
+    /// Returns the MAC at the end of a line, or `nil`.
     static func tag(atEndOf line: [UInt8]) -> [UInt8]? {
         let tail = line.suffix(tailLength)
         guard tail.count == tailLength, tail.prefix(8).elementsEqual(",\"mac\":\"".utf8),

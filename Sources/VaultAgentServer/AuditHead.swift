@@ -3,15 +3,15 @@ internal import SystemPackage
 internal import VaultStorage
 internal import VaultFormat
 
-/// How long an audit log is and how it ends, kept beside it: lines that were cut off its end, or the whole log, are
-/// missed.
+/// The length and the last MAC of an audit log, in a file beside it, by which missing lines at the end, or a missing
+/// log, are detected.
 ///
 /// `"VLTAUDH1" || count u64 || mac of the last line 32 || BLAKE2b-256(K_audit, 32 zeros || all before)`, in `<vault
-/// identifier>.audit.head`. A line begins with a brace, so that neither can pass for the other. An attacker who puts an
-/// older head back as well is not noticed.
+/// identifier>.audit.head`. A line begins with a brace, so neither can be mistaken for the other. An attacker who also
+/// restores an older head is not detected.
 struct AuditHead: Equatable {
     var count: Int
-    /// 32 bytes.
+    /// The MAC of the last line, 32 bytes.
     var tag: [UInt8]
 
     private static let label = Array("VLTAUDH1".utf8)
@@ -24,7 +24,7 @@ struct AuditHead: Equatable {
         return covered + seal.tag(of: covered, after: AuditLog.start)
     }
 
-    /// Nil: it is none that the seal has made.
+    /// Fails unless the seal has made these bytes.
     init?(_ bytes: [UInt8], _ seal: AuditSeal) {
         guard bytes.count == Self.length else { return nil }
         let count = (8..<16).reversed().reduce(UInt64(0)) { $0 << 8 | UInt64(bytes[$1]) }
@@ -38,7 +38,7 @@ struct AuditHead: Equatable {
         self.tag = tag
     }
 
-    /// What is there, whether it is true or not; nil: nothing.
+    /// Returns the bytes of the file, valid or not; `nil` if there is none.
     static func bytes(of vaultID: [UInt8], in directory: FilePath) -> [UInt8]? {
         guard let directory = try? LinuxFileSystem().openDirectory(directory),
             (try? directory.status(of: name(of: vaultID)))?.kind == .regular

@@ -9,15 +9,16 @@ internal import VaultAgent
 internal import VaultStorage
 internal import VaultFormat
 
-/// Who did what and when, and never a value: one line of JSON each, chained by a MAC under a key of the vault.
+/// The log of actions: processes, times and items, but no values. Each entry is one line of JSON, chained by a MAC
+/// under a key of the vault.
 ///
-/// `mac = BLAKE2b-256(K_audit, mac of the line before || the line up to its mac)`; before the first line it is 32
-/// zeros. A line that was changed, removed or put in shows at the next check, and so do lines that were cut off the
-/// end: see ``AuditHead``.
+/// `mac = BLAKE2b-256(K_audit, mac of the line before || the line up to its mac)`; before the first line the mac is 32
+/// zeros. The next check detects a changed, removed or inserted line, and lines removed from the end: see
+/// ``AuditHead``.
 public final class AuditLog: Sendable {
     enum Verb: String {
         case unlock, lock, find
-        /// A secret was handed out to be shown, or to a command.
+        /// A secret was handed out, to be shown or to a command.
         case reveal, use
         case add, set, update, delete
         case `import`, forget
@@ -42,14 +43,14 @@ public final class AuditLog: Sendable {
         var tag = AuditLog.start
         var seal: AuditSeal?
         var head: (any VaultFile)?
-        /// Whether a line says that there is a head.
+        /// Whether a line states that there is a head.
         var hasHead = false
-        /// What happened before there was a key, and how much more of it did.
+        /// The entries from before there was a key, and the number of those that were dropped.
         var early: [Entry] = []
         var earlyDropped = 0
     }
 
-    /// A line without its number and MAC.
+    /// A line without its MAC.
     public struct Entry: Codable, Sendable {
         public internal(set) var time: String
         public internal(set) var verb: String
@@ -60,7 +61,7 @@ public final class AuditLog: Sendable {
         public internal(set) var executable: String?
         public internal(set) var unit: String?
         public internal(set) var flatpak: String?
-        /// The client that spoke for the process; nil: the process was the client.
+        /// The client that spoke for the process; `nil` if the process was the client.
         public internal(set) var via: Door?
         public internal(set) var n = 0
         /// 2 in a log that has a head.
@@ -75,7 +76,7 @@ public final class AuditLog: Sendable {
     private let directory: FilePath
     private let now: @Sendable () -> Date
     private let state = Mutex(State())
-    /// Refusals before the first unlock that are kept at most.
+    /// The most refusals before the first unlock that are kept.
     private static let mostEarly = 1000
 
     init(in directory: FilePath, now: @escaping @Sendable () -> Date) {
@@ -88,18 +89,18 @@ public final class AuditLog: Sendable {
         if descriptor >= 0 { close(descriptor) }
     }
 
-    /// Where the log of a vault lies.
+    /// Returns the path of a vault's log.
     public static func path(of vaultID: [UInt8], in directory: FilePath) -> FilePath {
         directory.appending(hexadecimal(vaultID) + ".audit")
     }
 
-    /// Puts the log of a vault aside whose keys have changed: its lines are sealed with one that is no longer there.
+    /// Renames the log of a vault whose keys have changed, since the old key can no longer seal it.
     ///
-    /// - Returns: where it is now; nil: there was none.
+    /// - Returns: the new path; `nil` if there was no log.
     public static func setAside(of vaultID: [UInt8], in directory: FilePath, generation: UInt64) -> FilePath? {
         let path = path(of: vaultID, in: directory)
         let aside = FilePath(path.string + ".before-\(generation)")
-        // Its seal is no longer the vault's.
+        // The head was also sealed with the old key.
         let head = directory.appending(AuditHead.name(of: vaultID)).string
         _ = unsafe rename(head, aside.string + ".head")
         return unsafe rename(path.string, aside.string) == 0 ? aside : nil
@@ -107,12 +108,12 @@ public final class AuditLog: Sendable {
 
     // MARK: Writing
 
-    /// Goes on with the log of a vault that was unlocked.
+    /// Continues the log of an unlocked vault.
     func begin(_ vault: Vault) throws(VaultError) {
         let (vaultID, seal) = (vault.vaultID, try vault.auditSeal())
         let result: Result<Void, VaultError> = state.withLock { state in
             do throws(VaultError) {
-                // A vault that was rekeyed has put its old log aside.
+                // A rekeyed vault has renamed its old log.
                 let isSame = state.vaultID == vaultID && state.seal?.isSame(as: seal) ?? true
                 if state.descriptor < 0 || !isSame { try open(&state, vaultID) }
                 state.seal = seal
@@ -140,7 +141,7 @@ public final class AuditLog: Sendable {
             AT_FDCWD, path.string, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0o600)
         guard opened >= 0 else { throw .storage(.inputOutput(Errno(rawValue: CInt(-opened)), .open)) }
         let descriptor = Int32(opened)
-        // Two that write would both go on from the same line.
+        // Two writers would continue from the same line.
         guard clinux_lock(descriptor, CLINUX_LOCK_EXCLUSIVE) == 0 else {
             close(descriptor)
             throw .storage(.busy)
@@ -153,24 +154,24 @@ public final class AuditLog: Sendable {
         do throws(Errno) { extent = try AuditExtent(of: descriptor) } catch {
             throw .storage(.inputOutput(error, .read))
         }
-        // Half a line, of which a full disk or a crash kept the end, is no line.
+        // A partial line at the end, from a full disk or a crash, is removed.
         if extent.whole < extent.size, ftruncate(descriptor, extent.whole) != 0 {
             throw .storage(.inputOutput(Errno(rawValue: errno), .truncate))
         }
-        // The chain goes on from what is there, whole or not: a check says which line is not.
+        // The chain continues from the existing lines, valid or not: a check reports the first invalid one.
         (state.count, state.hasHead, state.tag) = (extent.count, extent.hasHead, extent.tag ?? AuditLog.start)
     }
 
     static let start = [UInt8](repeating: 0, count: 32)
 
-    /// Goes on where the head says that the log ended: if lines are missing there, the next one shows it for ever.
+    /// Continues at the end according to the head: if lines are missing, every later check finds the gap.
     private func goOn(from vaultID: [UInt8], _ state: inout State) throws(VaultError) {
         guard let seal = state.seal, state.head == nil else { return }
         let found = AuditHead.bytes(of: vaultID, in: directory)
         if let head = found.flatMap({ AuditHead($0, seal) }) {
             if head.count > state.count { (state.count, state.tag) = (head.count, head.tag) }
         } else if found != nil || state.hasHead {
-            // A head that is gone, or that an attacker has made up: the gap in the numbers says so from now on.
+            // The head is missing, or was forged: the gap in the numbers shows this from now on.
             state.count += 1
         }
         do throws(Errno) { state.head = try AuditHead.open(of: vaultID, in: directory) } catch {
@@ -178,11 +179,12 @@ public final class AuditLog: Sendable {
         }
     }
 
-    /// - Throws: when it cannot be written: what is not in the log is not handed out.
+    /// - Throws: an error if the entry cannot be written: nothing is handed out without an entry.
     func note(_ verb: Verb, by caller: Caller) throws(VaultError) { try append(entry(verb, [], caller)) }
 
     func note(_ verb: Verb, _ items: [Item], by caller: Caller) throws(VaultError) {
-        // A list may be of any length; whose secrets were handed out is said one by one.
+        // A listing may be long, so only its count is recorded. Items whose secrets were handed out are recorded one by
+        // one.
         guard verb != .find else { return try append(entry(verb, [], caller, count: items.count)) }
         try note(verb, items.compactMap { $0.record?.id }, by: caller)
     }
@@ -195,12 +197,12 @@ public final class AuditLog: Sendable {
         try note(verb, [UUID(bytes: id)], by: caller)
     }
 
-    /// Writes down what was done to so many items at once.
+    /// Records an action on this number of items.
     func note(_ verb: Verb, count: Int, by caller: Caller) throws(VaultError) {
         try append(entry(verb, [], caller, count: count))
     }
 
-    /// A refusal hands nothing out, so it stands even where it cannot be written down.
+    /// Records a refusal. A refusal hands nothing out, so it holds even if the entry cannot be written.
     func noteRefusal(of caller: Caller, _ error: VaultError, _ reason: String = "policy") {
         guard error == .agent(.refused) || error == .storage(.wrongPassphrase) else { return }
         var entry = entry(.refused, [], caller)
@@ -208,7 +210,7 @@ public final class AuditLog: Sendable {
         try? append(entry)
     }
 
-    /// Writes down why a client got no ticket.
+    /// Records the reason why a client received no ticket.
     func noteUnattended(_ caller: Caller, _ error: VaultError) {
         var entry = entry(.refused, [], caller)
         entry.error =
@@ -259,7 +261,7 @@ public final class AuditLog: Sendable {
         let written = unsafe line.withUnsafeBytes { unsafe write(state.descriptor, $0.baseAddress, $0.count) }
         guard written == line.count else {
             let reason = Errno(rawValue: written < 0 ? errno : ENOSPC)
-            // A part of a line would spoil the next one.
+            // A partial line would damage the next one.
             if size >= 0, written > 0 { _ = ftruncate(state.descriptor, size) }
             throw .storage(.inputOutput(reason, .write))
         }
@@ -273,28 +275,28 @@ public final class AuditLog: Sendable {
 
     // MARK: Checking
 
-    /// A line as it stands in the file.
+    /// A line of the file.
     struct Line {
         var number: Int
         var hasHead = false
-        /// Up to its MAC.
+        /// The text up to the MAC.
         var text: [UInt8]
         var tag: [UInt8]
     }
 
-    /// Whether there is a log of the vault, or was one.
+    /// Returns whether the vault has a log, or had one.
     public static func exists(of vaultID: [UInt8], in directory: FilePath) -> Bool {
         AuditHead.bytes(of: vaultID, in: directory) != nil
             || FileManager.default.fileExists(atPath: path(of: vaultID, in: directory).string)
     }
 
-    /// - Returns: how many lines there are, and the number of the first that is not what was written; beyond them, of
-    ///   the first that is missing.
+    /// - Returns: the number of lines, and the number of the first altered one; if lines are missing at the end, the
+    ///   number of the first missing one.
     public static func check(with vault: Vault, in directory: FilePath) throws(VaultError) -> (
         entries: Int, firstChanged: Int?
     ) {
         let seal = try vault.auditSeal()
-        // Before the lines, which only become more.
+        // Read before the lines, which only increase.
         let head = AuditHead.bytes(of: vault.vaultID, in: directory)
         let lines = lines(at: path(of: vault.vaultID, in: directory))
         var tag = start
@@ -305,7 +307,7 @@ public final class AuditLog: Sendable {
             tag = line.tag
         }
         guard let head else { return (lines.count, lines.contains { $0.hasHead } ? lines.count + 1 : nil) }
-        // A head that nobody vouches for says nothing, and that it does.
+        // A forged head proves no length, but proves the manipulation.
         guard let known = AuditHead(head, seal) else { return (lines.count, lines.count + 1) }
         guard known.count > 0 else { return (lines.count, nil) }
         guard known.count <= lines.count, lines[known.count - 1].tag == known.tag else {
@@ -314,7 +316,7 @@ public final class AuditLog: Sendable {
         return (lines.count, nil)
     }
 
-    /// The lines of a log; one that makes no sense has no number, and so is none that was written.
+    /// Returns the lines of a log. A malformed line has the number 0, which no written line has.
     static func lines(at path: FilePath) -> [Line] {
         guard let content = FileManager.default.contents(atPath: path.string) else { return [] }
         return content.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false).dropLast().map { line in
@@ -329,7 +331,7 @@ public final class AuditLog: Sendable {
 }
 
 extension UUID {
-    /// - Parameter b: 16 bytes.
+    /// - Parameter b: the 16 bytes.
     init(bytes b: [UInt8]) {
         self.init(
             uuid: (b[0], b[1], b[2], b[3], b[4], b[5], b[6], b[7], b[8], b[9], b[10], b[11], b[12], b[13], b[14], b[15])

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 internal import Glibc
 
-/// CLOCK_BOOTTIME: it goes on while the machine sleeps.
+/// The clock CLOCK_BOOTTIME, which continues while the machine sleeps.
 public struct BootClock: AgentClock {
     public init() {}
 

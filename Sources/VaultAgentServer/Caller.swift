@@ -2,27 +2,27 @@
 internal import Vault
 internal import VaultAgent
 
-/// Who asks, and what that process may do.
+/// The author of a request, with its rights.
 struct Caller: Sendable {
     var process: ClientProcess
-    /// The client that speaks for the process; nil: the process is the client.
+    /// The client that speaks for the process; `nil` if the process is the client.
     var door: ClientProcess?
     var access: AgentStatus.Access
     var groups: AccessGroups
-    /// The groups that it may name, since a rule or its sandbox confines it to them; nil: all.
+    /// The groups that the caller may name, if a rule or its sandbox confines it; `nil` for all.
     var confinement: AccessGroups?
     var purpose: AgentClient.Purpose
-    /// Whether it has shown a ticket for this request.
+    /// Whether the caller has presented a ticket for this request.
     var isAttended = false
 
     var isConfined: Bool { confinement != nil }
 
-    /// Whether it may do what is about the vault as a whole, and not about items that it sees.
+    /// Whether the caller may act on the vault as a whole, beyond its visible items.
     var isWhole: Bool { access == .full && !isConfined }
 
-    /// Whether it may ask people for the passphrase, on everyone's behalf.
+    /// Whether the caller may ask people for the passphrase on behalf of all clients.
     var isDoor: Bool { isWhole && door == nil }
 
-    /// The vault as the caller sees it.
+    /// Returns the caller's view of the vault.
     func view(of vault: Vault) -> Vault { isAttended ? vault.attended() : vault }
 }

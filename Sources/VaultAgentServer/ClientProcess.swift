@@ -2,27 +2,27 @@
 internal import Glibc
 internal import VaultAgent
 
-/// The process at the other end of a connection, as the kernel tells of it.
+/// The process at the other end of a connection, as described by the kernel.
 ///
-/// It is information and no proof: a process of the same user can have any name, and start any program in its place.
+/// Nothing here is proven: a process of the same user can choose any name, and can replace itself with any program.
 struct ClientProcess: Sendable {
     var id: Int32
     var user: UInt32
-    /// Nil: it may not be looked at, as `vault` itself may not.
+    /// `nil` if the process may not be inspected, like `vault` itself.
     var executable: String?
-    /// The name that it has given itself.
+    /// The name that the process has given itself.
     var name: String?
-    /// The programs of the processes that it descends from, the nearest first.
+    /// The programs of its ancestors, the nearest first.
     var ancestors: [String] = []
-    /// Its control group, in the unified hierarchy.
+    /// Its control group in the unified hierarchy.
     var cgroup: String?
-    /// The application that a Flatpak sandbox was made for; empty: one of which that cannot be told; nil: none is seen.
+    /// The application of its Flatpak sandbox; empty if it is unknown; `nil` if no sandbox is visible.
     var flatpak: String?
-    /// Whether there may be a sandbox that is not seen.
+    /// Whether there may be an invisible sandbox.
     var hidesItsSandbox = false
-    /// The sandbox that the client names which speaks for the process, as ``flatpak``.
+    /// The sandbox according to the client that speaks for the process, with the values of ``flatpak``.
     var toldSandbox: String?
-    /// Whether nothing is known of it: nobody has looked yet, or it has ended, and its number may be another's.
+    /// Whether nothing is known: the process was not inspected, or has ended, and its number may be reused.
     var isUnknown = true
 
     init(id: Int32, user: UInt32) {
@@ -33,18 +33,19 @@ struct ClientProcess: Sendable {
     /// The agent itself.
     static var own: ClientProcess { ClientProcess(id: getpid(), user: geteuid()) }
 
-    /// Looks at the process.
+    /// Inspects the process.
     ///
     /// - Parameters:
-    ///   - handle: holds the process. Where it has ended, its number may be another's already, and nothing is known.
-    ///   - hears: called once with what is known then, at once or on another thread.
+    ///   - handle: the handle of the process. If the process has ended, its number may be reused, so nothing is
+    ///     known.
+    ///   - hears: called once with the result, immediately or on another thread.
     func look(_ handle: ProcessHandle, hears: @escaping @Sendable (ClientProcess) -> Void) {
         var looked = self
         looked.executable = ProcessTable.executable(of: id)
         looked.name = ProcessTable.name(of: id)
         looked.cgroup = ProcessTable.cgroup(of: id)
         var parent = ProcessTable.parent(of: id)
-        // Far more than a process has, so that a table that changes meanwhile leads nowhere for ever.
+        // A limit far above any real depth, so that a table that changes meanwhile cannot cause an endless loop.
         while let next = parent, next > 0, looked.ancestors.count < 64 {
             looked.ancestors.append(ProcessTable.executable(of: next) ?? "")
             parent = ProcessTable.parent(of: next)
@@ -59,23 +60,23 @@ struct ClientProcess: Sendable {
         }
     }
 
-    /// Whether its program cannot be told, and either it does not call itself `vault`, which is known by the process
-    /// that started it, or that is not seen either: an agent in a user namespace sees neither.
+    /// Whether its program is unknown. A process named `vault` is identified by its parent's program, unless that is
+    /// unknown too: an agent in a user namespace sees neither.
     var hidesItsProgram: Bool {
         guard executable == nil else { return false }
         let isVault = name == "vault" || name?.hasPrefix("vault-") == true
         return !isVault || (ancestors.first ?? "").isEmpty
     }
 
-    /// Its program, else the nearest known one that it descends from.
+    /// Its program, or else the nearest known one of its ancestors.
     var program: String? { executable ?? ancestors.first { !$0.isEmpty } }
 
-    /// The systemd unit, from the name of the control group: the last part of it that is a service or a scope.
+    /// The systemd unit: the last service or scope in the name of the control group.
     var unit: String? { cgroup.flatMap { ProcessTable.unit(inCgroup: $0) } }
 }
 
 extension ClientProcess {
-    /// The names that it rests by. Without rules and without a log nobody has looked at it before.
+    /// The identities under which the process rests. Without rules and a log, it was not inspected before.
     var names: [Refusals.Name] {
         Refusals.Name.of(process: id, startTime: ProcessTable.startTime(of: id), cgroup: cgroup)
     }

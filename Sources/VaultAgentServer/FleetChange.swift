@@ -4,23 +4,23 @@ package import VaultAgent
 package import VaultFormat
 package import VaultSync
 
-/// What a change of a fleet through an agent came to.
+/// The result of a change of a fleet through an agent.
 package struct FleetChange: MessageValue, Sendable {
-    /// Why it was not made.
+    /// The reason why the change was not made.
     package var failure: SyncError?
-    /// Of the logs that something was found about.
+    /// The names of the devices whose logs have findings.
     package var deviceNames: [LogID: String] = [:]
-    /// What a device calls itself.
+    /// The name of a device.
     package var name: String?
-    /// That was let in.
+    /// The admitted device.
     package var device: FleetDevice?
-    /// What a device can read, or could.
+    /// The items that a device can read, or could read.
     package var secrets: DeviceSecrets?
     /// The state of each remote after the change.
     package var outcomes: [SyncOutcome] = []
-    /// Why no remote has taken the change yet, which each later sync tries again.
+    /// The reason why no remote has taken the change yet. Each later sync tries again.
     package var delay: SyncError?
-    /// Whether nothing was changed. Not told.
+    /// Whether nothing was changed. Not encoded.
     var isLook = false
 
     package func write(to writer: inout MessageWriter) {
@@ -43,7 +43,7 @@ package struct FleetChange: MessageValue, Sendable {
             outcomes: try reader.read(), delay: try reader.read())
     }
 
-    /// Names the devices whose logs something was found about.
+    /// Sets the names of the devices whose logs have findings.
     mutating func nameDevices(_ fleet: Fleet) {
         let errors = [failure, delay] + outcomes.map(\.error)
         var logs = Set(outcomes.flatMap { $0.alarms + $0.notes }.compactMap(\.log))
@@ -66,11 +66,12 @@ extension DeviceSecrets: MessageValue {
 }
 
 extension Answers {
-    /// Runs a change of the fleet, for which the vault has to be unlocked. What syncs unasked gives way to it.
+    /// Runs a change of the fleet, which requires an unlocked vault. An automatic sync gives way.
     ///
     /// - Parameters:
-    ///   - opensAll: whether its holder can read every item, those that require user presence included.
-    ///   - isUse: whether it keeps the vault open.
+    ///   - opensAll: whether the change gives its initiator access to every item, including those that require user
+    ///     presence.
+    ///   - isUse: whether the request keeps the vault open.
     func changeFleet(
         _ caller: Caller, opensAll: Bool = false, isUse: Bool = true,
         _ body: (Fleet, inout FleetChange) throws(SyncError) -> Void
@@ -80,14 +81,14 @@ extension Answers {
         }
     }
 
-    /// As ``changeFleet(_:opensAll:isUse:_:)``, beside a sync that is under way.
+    /// Does the work of ``changeFleet(_:opensAll:isUse:_:)`` without waiting for a current sync.
     func changeFleetAtOnce(
         _ caller: Caller, opensAll: Bool = false, isUse: Bool = true,
         _ body: (Fleet, inout FleetChange) throws(SyncError) -> Void
     ) throws(VaultError) -> [SyncReply] {
         keeper.lockIfDue()
         let change = try keeper.useAtOnce(["*"], counts: isUse) { vault throws(VaultError) in
-            // What is readable after the first unlock would do for most of it.
+            // The items that are readable after the first unlock would suffice for most of it.
             guard !vault.isLocked else { throw .locked }
             if opensAll, !caller.isAttended {
                 let needsPerson = try vault.readReplica { $0.hasItemsForPersons }

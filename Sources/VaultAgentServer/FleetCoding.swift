@@ -4,7 +4,7 @@ package import VaultAgent
 package import VaultFormat
 package import VaultSync
 
-// What is known of a fleet, between the agent and the command. It names remotes and devices, and no item.
+// The encoding of a fleet's status, from the agent to the command. The status names remotes and devices, but no item.
 
 extension FleetLook: MessageValue {
     package func write(to writer: inout MessageWriter) {

@@ -8,27 +8,28 @@ internal import VaultFormat
 internal import VaultStorage
 package import VaultSync
 
-/// A vault that is kept in step with its fleet. Its verbs are called on one thread, and may wait for remotes.
+/// A vault with automatic syncs. The methods are called on one thread, and may wait for remotes.
 package protocol FollowedVault: Sendable {
-    /// - Parameter isForced: whether there was more than a change of the file.
-    /// - Returns: nil when nothing has changed since the last look.
+    /// - Parameter isForced: whether there was an event other than a change of the file.
+    /// - Returns: `nil` if nothing has changed since the last look.
     func outlook(isForced: Bool) -> FleetOutlook?
 
     func sync(with urls: Set<RemoteURL>, goesOn: @escaping @Sendable () -> Bool) -> SyncResult
 
-    /// - Returns: nil when the remote tells nothing unasked.
+    /// - Returns: `nil` if the remote sends no hints.
     func watch(
         _ url: RemoteURL, _ hint: @escaping @Sendable (RecordHint) -> Void
     ) throws(SyncError) -> (any RecordWatch)?
 }
 
-/// The newest commit that was looked at.
+/// The newest commit that was seen.
 package final class SeenCommit: Sendable {
     private let last = Mutex<UInt64?>(nil)
 
     package init() {}
 
-    /// - Parameter sequence: The file's sequence now; `nil` if unreadable at this moment: the next commit shows it.
+    /// - Parameter sequence: the file's current sequence; `nil` if unreadable at the moment: the next commit shows
+    ///   it.
     package func isNew(_ sequence: UInt64?) -> Bool {
         last.withLock { last in
             defer { last = sequence }
@@ -40,15 +41,15 @@ package final class SeenCommit: Sendable {
 /// An event of a follower.
 package enum FollowerEvent: Sendable {
     case synced(SyncResult)
-    /// Said once, and not at each try.
+    /// Reported once, and not for each try.
     case lost(RemoteURL, SyncError)
     case back(RemoteURL)
 }
 
-/// Keeps a vault in step with its fleet, as its ``VaultSync/SyncSchedule`` has it, on a thread of its own: nobody else
-/// waits for a remote.
+/// The automatic syncs of a vault according to a ``VaultSync/SyncSchedule``, on a thread of their own, so that no other
+/// thread waits for a remote.
 ///
-/// Unchecked: the timer is moved on the queue alone.
+/// Unchecked: only the queue moves the timers.
 package final class FleetFollower: @unchecked Sendable {
     private struct State {
         var schedule: SyncSchedule
@@ -56,17 +57,17 @@ package final class FleetFollower: @unchecked Sendable {
         /// The log that this device writes.
         var own: RecordStream?
         var failures: [RemoteURL: SyncError] = [:]
-        /// What the last sync that mended anything has mended, and when that was.
+        /// The result of the last sync that mended anything, and its time.
         var mended: [RemoteURL: (alarm: Alarm, count: UInt64, time: Duration)] = [:]
         var watches: [RemoteURL: Watch] = [:]
-        /// Numbers of watches that have ended by themselves, perhaps before they were known here.
+        /// The numbers of watches that have ended by themselves, possibly before they were registered.
         var lost: Set<UInt64> = []
         var nextWatch: UInt64 = 0
         var looksAnew = true
         var isSyncing = false
-        /// Whether a turn waits on the queue: a remote that hints without end takes no more than one place there.
+        /// Whether a turn is queued: a remote with endless hints occupies only one place in the queue.
         var isWoken = false
-        /// How many want it to keep still, and what wakes those that wait until it does.
+        /// The number of requests to pause, and the semaphores of the callers that wait for the pause.
         var holds = 0
         var waiting: [DispatchSemaphore] = []
         var isEnded = false
@@ -74,7 +75,7 @@ package final class FleetFollower: @unchecked Sendable {
 
     private struct Watch {
         let number: UInt64
-        /// Nil: the remote tells nothing unasked.
+        /// `nil` if the remote sends no hints.
         let watch: (any RecordWatch)?
     }
 
@@ -84,12 +85,12 @@ package final class FleetFollower: @unchecked Sendable {
     private let tell: @Sendable (FollowerEvent) -> Void
     private let state: Mutex<State>
     private let queue = DispatchQueue(label: "vault.follower", qos: .utility)
-    /// By the clock of the wall, which goes on while the machine sleeps, and by one that nobody sets: what comes first
-    /// counts.
+    /// A timer by the wall clock, which continues while the machine sleeps, and one by a clock that is never set. The
+    /// first one to fire counts.
     private let timers: [any DispatchSourceTimer]
     private let file = Mutex<(directory: FilePath?, watch: DirectoryWatch?)>((nil, nil))
 
-    /// - Parameter tell: is called on the follower's thread.
+    /// - Parameter tell: called on the follower's thread.
     package init(
         _ vault: any FollowedVault, pace: SyncPace = SyncPace(), random: any RandomSource,
         clock: any AgentClock = BootClock(), tell: @escaping @Sendable (FollowerEvent) -> Void
@@ -104,13 +105,13 @@ package final class FleetFollower: @unchecked Sendable {
 
     deinit { for timer in timers { timer.cancel() } }
 
-    /// - Parameter directory: of the vault's file.
+    /// - Parameter directory: the directory of the vault's file.
     package func begin(watching directory: FilePath) {
         file.withLock { $0.directory = directory }
         wake()
     }
 
-    /// Returns when nothing is done any more, or `patience` is over: a remote may hang.
+    /// Ends the syncs. Returns when the last action has ended, or after `patience`: a remote may hang.
     package func end(patience: Duration) {
         file.withLock { $0 = (nil, nil) }
         state.withLock { $0.isEnded = true }
@@ -126,14 +127,14 @@ package final class FleetFollower: @unchecked Sendable {
         _ = done.wait(timeout: .now() + .milliseconds(Int(patience / .milliseconds(1))))
     }
 
-    // MARK: What happens
+    // MARK: Events
 
     private func noteCommit() {
         state.withLock { $0.schedule.noteCommit(at: clock.now) }
         wake()
     }
 
-    /// It was locked or unlocked.
+    /// Notes that the vault was locked or unlocked.
     package func noteLockState() {
         state.withLock { state in
             state.looksAnew = true
@@ -142,14 +143,14 @@ package final class FleetFollower: @unchecked Sendable {
         wake()
     }
 
-    /// A person has synced the vault.
+    /// Notes a sync that a person has requested.
     package func note(_ result: SyncResult) {
         note(result, of: [])
         wake()
     }
 
-    /// Runs the body while nothing is synced here, or when that has not come to an end in a few seconds: what a person
-    /// has asked for comes first.
+    /// Runs the body without an automatic sync beside it, since a person's request comes first. A sync that does not
+    /// end within a few seconds is not waited for.
     package func givingWay<R, E: Error>(_ body: () throws(E) -> R) throws(E) -> R {
         let quiet = DispatchSemaphore(value: 0)
         let waits = state.withLock { state in
@@ -173,7 +174,7 @@ package final class FleetFollower: @unchecked Sendable {
         if isFirst { queue.async { [weak self] in self?.turn() } }
     }
 
-    // MARK: What is done
+    // MARK: Actions
 
     private func turn() {
         state.withLock { $0.isWoken = false }
@@ -194,14 +195,14 @@ package final class FleetFollower: @unchecked Sendable {
         }
     }
 
-    /// - Parameter time: until the next turn; nil: until something happens.
+    /// - Parameter time: the time until the next turn; `nil` waits for the next event.
     private func wait(_ time: Duration?) {
         let interval = time.map { DispatchTimeInterval.milliseconds(Int(max($0, .zero) / .milliseconds(1)) + 1) }
         timers[0].schedule(wallDeadline: interval.map { .now() + $0 } ?? .distantFuture)
         timers[1].schedule(deadline: interval.map { .now() + $0 } ?? .distantFuture)
     }
 
-    /// Hears of commits. The directory may come later than the agent.
+    /// Watches the directory for commits. The directory may be created after the agent's start.
     private func listen() {
         file.withLock { file in
             guard let directory = file.directory, file.watch == nil else { return }
@@ -210,7 +211,7 @@ package final class FleetFollower: @unchecked Sendable {
     }
 
     private func look() {
-        // First: no commit comes between.
+        // Done first, so that no commit is missed in between.
         listen()
         let isForced = state.withLock { state in
             defer { state.looksAnew = false }
@@ -240,7 +241,7 @@ package final class FleetFollower: @unchecked Sendable {
         for quiet in waiting { quiet.signal() }
     }
 
-    /// - Parameter urls: those that were to be synced with; each counts as tried.
+    /// - Parameter urls: the remotes of the sync; each counts as tried.
     private func note(_ result: SyncResult, of urls: Set<RemoteURL>) {
         var errors: [RemoteURL: SyncError?] = [:]
         for url in urls { errors[url] = .some(result.failure ?? .vault(.cancelled)) }
@@ -259,7 +260,7 @@ package final class FleetFollower: @unchecked Sendable {
                 case .busy, .cut: break
                 }
                 if error == .vault(.locked) {
-                    // Its keys are gone, and with them what is to be done.
+                    // The keys are gone, so the vault is looked at again.
                     state.looksAnew = true
                     state.schedule.noteCommit(at: clock.now)
                 }
@@ -273,7 +274,7 @@ package final class FleetFollower: @unchecked Sendable {
         }
     }
 
-    /// Whether a sync that is under way is to be finished.
+    /// Whether a current sync is to continue.
     private var goesOn: Bool { state.withLock { !$0.isEnded && $0.holds == 0 } }
 
     private static func ending(_ error: SyncError?) -> SyncSchedule.Ending {
@@ -292,7 +293,7 @@ package final class FleetFollower: @unchecked Sendable {
 
     // MARK: Hints
 
-    /// Listens to a remote that was reached just now.
+    /// Subscribes to the hints of a remote that was just reached.
     private func watch(_ url: RemoteURL) {
         let number = state.withLock { state -> UInt64? in
             guard state.watches[url] == nil, !state.isEnded, state.remotes.contains(url) else { return nil }
@@ -304,13 +305,13 @@ package final class FleetFollower: @unchecked Sendable {
         do throws(SyncError) {
             watch = try vault.watch(url) { [weak self] hint in self?.hear(hint, of: url, number) }
         } catch {
-            // The remote is looked at from time to time, and listened to again then.
+            // The next successful sync with the remote tries again.
             return
         }
         let isLost = state.withLock { state in
             guard state.lost.remove(number) == nil else { return true }
             state.watches[url] = Watch(number: number, watch: watch)
-            // What came between the sync and this moment nobody tells of.
+            // Covers changes between the sync and the subscription, for which there was no hint.
             if watch != nil { state.schedule.noteHint(of: url, at: clock.now) }
             return false
         }
@@ -321,7 +322,7 @@ package final class FleetFollower: @unchecked Sendable {
         let lost = state.withLock { state -> (any RecordWatch)? in
             switch hint {
             case .appended(let stream, _) where stream.kind == .blob || stream == state.own:
-                // A large value is told of by an entry.
+                // The entry that names a large value announces it.
                 return nil
             case .appended, .changed:
                 state.schedule.noteHint(of: url, at: clock.now)
@@ -335,14 +336,14 @@ package final class FleetFollower: @unchecked Sendable {
                 return state.watches.removeValue(forKey: url)?.watch
             }
         }
-        // Its own thread says that, and could not wait for itself.
+        // The watch's own thread delivers this hint, and could not wait for itself.
         if let lost { queue.async { lost.end() } }
         wake()
     }
 
-    // MARK: What is known
+    // MARK: Status
 
-    /// In the order of the vault's remotes.
+    /// The state of each remote, in the order of the vault's remotes.
     package var following: [RemoteFollowing] {
         let now = clock.now
         return state.withLock { state in

@@ -2,7 +2,7 @@
 package import VaultAgent
 package import VaultSync
 
-// How an agent stands with the remotes, on its way to the command. Times are whole milliseconds.
+// The encoding of the state of automatic syncs, from the agent to the command. Times are whole milliseconds.
 
 extension RemoteFollowing: MessageValue {
     package func write(to writer: inout MessageWriter) {

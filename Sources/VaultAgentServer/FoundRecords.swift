@@ -2,12 +2,12 @@
 internal import Synchronization
 internal import VaultSync
 
-/// What an agent says of records that were wrong when nobody had asked for the sync.
+/// The agent's messages about wrong records that automatic syncs have found.
 final class FoundRecords: Sendable {
-    /// Of each remote, what its last sync could not mend.
+    /// The faults of each remote that its last sync could not mend.
     private let alarms = Mutex<[RemoteURL: [Alarm]]>([:])
 
-    /// For the agent's log. What is mended is said each time, what is not mended once for as long as it lasts.
+    /// Returns lines for the agent's log. Mended faults are reported each time, others once as long as they persist.
     func lines(_ outcome: SyncOutcome) -> [String] {
         let new = alarms.withLock { alarms in
             let known = alarms.updateValue(outcome.alarms, forKey: outcome.url) ?? []
@@ -17,7 +17,7 @@ final class FoundRecords: Sendable {
             + FoundRecords.lines(new, outcome.url, "not mended")
     }
 
-    /// One line a kind: a server that was put back has lost something of every device.
+    /// Makes one line for each kind: a server that was restored has lost something of every device.
     private static func lines(_ found: [Alarm], _ url: RemoteURL, _ end: String) -> [String] {
         var kinds: [Alarm.Kind] = []
         for alarm in found where !kinds.contains(alarm.kind) { kinds.append(alarm.kind) }

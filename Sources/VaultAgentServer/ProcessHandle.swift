@@ -2,13 +2,13 @@
 internal import CLinux
 internal import Glibc
 
-/// Holds a process: another one that gets its number is not taken for it.
+/// A handle of a process, which distinguishes it from a later process with the same number.
 final class ProcessHandle: Sendable {
     private enum State {
         /// A descriptor of the process.
         case open(Int32)
         case ended
-        /// The kernel has no descriptors of peers (before Linux 6.5).
+        /// The kernel does not provide descriptors of peers (before Linux 6.5).
         case unheld
     }
 
@@ -16,7 +16,7 @@ final class ProcessHandle: Sendable {
 
     private init(_ state: State) { self.state = state }
 
-    /// - Parameter descriptor: of the process, which the handle closes.
+    /// - Parameter descriptor: a descriptor of the process, which the handle closes.
     convenience init(_ descriptor: Int32) { self.init(.open(descriptor)) }
 
     static let ended = ProcessHandle(.ended)

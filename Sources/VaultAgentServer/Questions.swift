@@ -3,12 +3,12 @@ internal import Synchronization
 internal import Vault
 internal import VaultAgent
 
-/// The question that a person is being asked, and the doors that can ask. ``Turns`` sees to it that there is one.
+/// The current question to a person, and the doors that can ask. ``Turns`` ensures that there is only one question.
 final class Questions: Sendable {
-    /// A connection on which a door hears whom to ask.
+    /// A connection on which a door receives questions.
     struct Door: Sendable {
         let id: ObjectIdentifier
-        /// The number of its process, which alone may answer.
+        /// The number of its process. Only this process may answer.
         let process: Int32
         let tell: @Sendable (QuestionEvent) -> Void
     }
@@ -16,18 +16,18 @@ final class Questions: Sendable {
     private struct Asked {
         let question: PersonQuestion
         let client: ObjectIdentifier
-        /// Of its process.
+        /// The identities of the client's process.
         let names: [Refusals.Name]
-        /// Nil: it was not given to one yet.
+        /// `nil` while no door has the question.
         var door: ObjectIdentifier?
-        /// Those that have said that they cannot ask.
+        /// The doors that could not ask.
         var passed: Set<ObjectIdentifier> = []
         var triesLeft = 3
         let end: @Sendable (Result<Void, VaultError>) -> Void
     }
 
     private struct State {
-        /// In the order of their offers.
+        /// The doors in the order of their offers.
         var doors: [Door] = []
         var asked: Asked?
         var refusals = Refusals()
@@ -43,7 +43,7 @@ final class Questions: Sendable {
 
     // MARK: Doors
 
-    /// - Returns: false: there are enough. Each takes a connection that is never idle, which others cannot have.
+    /// - Returns: `false` if there are enough doors. Each occupies a connection that is never idle.
     func add(_ door: Door) -> Bool {
         state.withLock { state in
             guard state.doors.count < Questions.mostDoors else { return false }
@@ -54,7 +54,7 @@ final class Questions: Sendable {
 
     private static let mostDoors = 8
 
-    /// The door has gone. What it was asking, the next one asks.
+    /// Removes a door. The next door takes over its question.
     func remove(door id: ObjectIdentifier) {
         let next = state.withLock { state -> (@Sendable () -> Void)? in
             state.doors.removeAll { $0.id == id }
@@ -65,23 +65,23 @@ final class Questions: Sendable {
 
     // MARK: Clients
 
-    /// - Throws: `.cancelled` while a person is not asked for this process, or for its unit.
+    /// - Throws: `.cancelled` while the process, or its unit, rests after a refusal.
     func check(_ names: [Refusals.Name]) throws(VaultError) {
         let now = clock.now
         guard !state.withLock({ $0.refusals.isResting(names, at: now) }) else { throw .cancelled }
     }
 
-    /// Has a person asked.
+    /// Asks a person.
     ///
     /// - Parameters:
-    ///   - names: of the client's process, which rests when the person says no or nothing.
-    ///   - end: called once, on any thread, unless the question is withdrawn: with `.presenceRequired` when no door can
+    ///   - names: the identities of the client's process, which rests if the person declines or does not answer.
+    ///   - end: called once, on any thread, unless the question is withdrawn; with `.presenceRequired` if no door can
     ///     ask.
     func ask(
         _ question: PersonQuestion, for client: ObjectIdentifier, _ names: [Refusals.Name],
         end: @escaping @Sendable (Result<Void, VaultError>) -> Void
     ) {
-        // One whose turn has been taken from it must not stand in the way: its door stops asking.
+        // A question whose turn was taken must not block the new one: its door stops asking.
         let (former, next) = state.withLock { state in
             let former = state.asked
             let door = former.flatMap { former in state.doors.first { $0.id == former.door } }
@@ -92,8 +92,8 @@ final class Questions: Sendable {
         next?()
     }
 
-    /// The client does not want to know any more. A person who was being asked has not said yes: to ask and to go
-    /// would show as many windows as to be told no.
+    /// Withdraws a client's question. The process rests like after a refusal: repeated questions and withdrawals could
+    /// show as many windows as refused questions.
     func withdraw(for client: ObjectIdentifier) {
         let now = clock.now
         let tell = state.withLock { state -> (@Sendable () -> Void)? in
@@ -106,9 +106,9 @@ final class Questions: Sendable {
         tell?()
     }
 
-    /// Gives the question to the first door that has not passed it.
+    /// Gives the question to the first door that has not passed it on.
     ///
-    /// - Returns: what is to be done without the lock.
+    /// - Returns: an action to perform without the lock.
     private static func pass(on state: inout State) -> (@Sendable () -> Void)? {
         guard let asked = state.asked else { return nil }
         let passed = asked.passed.union(asked.door.map { [$0] } ?? [])
@@ -123,8 +123,8 @@ final class Questions: Sendable {
 
     // MARK: Answers
 
-    /// - Throws: `.agent(.refused)` when the process is not the door's that asks the question; `.cancelled` when it is
-    ///   no longer asked.
+    /// - Throws: `.agent(.refused)` if the process is not that of the asking door; `.cancelled` if the question was
+    ///   withdrawn.
     func check(_ id: QuestionID, from process: Int32) throws(VaultError) {
         let flaw = state.withLock { state -> VaultError? in
             guard state.doors.contains(where: { $0.process == process }) else { return .agent(.refused) }
@@ -149,7 +149,7 @@ final class Questions: Sendable {
         end?(result)
     }
 
-    /// The door cannot ask.
+    /// Passes the question on, since the door cannot ask.
     func pass(_ id: QuestionID) {
         let next = state.withLock { state in
             state.asked?.question.id == id ? Questions.pass(on: &state) : nil
@@ -157,9 +157,9 @@ final class Questions: Sendable {
         next?()
     }
 
-    /// The passphrase was wrong.
+    /// Counts a wrong passphrase.
     ///
-    /// - Returns: whether there may be another try.
+    /// - Returns: whether another try is permitted.
     func noteWrong(_ id: QuestionID) -> Bool {
         let isLast = state.withLock { state in
             guard state.asked?.question.id == id else { return true }

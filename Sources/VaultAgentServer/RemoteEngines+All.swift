@@ -5,8 +5,7 @@ internal import VaultSyncEtcd
 internal import VaultSyncPostgres
 
 extension RemoteEngines {
-    /// Those that a vault can be synced by. Some keep a connection open: a process that syncs more than once keeps this
-    /// value.
+    /// Returns all engines. Some keep connections open, so a process with several syncs keeps this value.
     package static func all(_ environment: VaultEnvironment) -> RemoteEngines {
         RemoteEngines([
             .file: FolderEngine(environment), .ssh: SSHEngine(), .postgres: PostgresEngine(), .etcd: EtcdEngine(),

@@ -5,17 +5,17 @@ internal import NIOPosix
 internal import Synchronization
 internal import VaultAgent
 
-/// Threads for the requests that may wait for a remote: one that hangs takes no thread from the others, and the agent
-/// ends without an answer to it.
+/// Threads for requests that may wait for a remote. A remote that hangs occupies none of the other threads, and does
+/// not delay the agent's end.
 final class RemoteWork: Sendable {
     private let pool = NIOThreadPool(numberOfThreads: 4)
     private let isAnswering = Mutex(true)
 
     func start() { pool.start() }
 
-    /// Runs the work when a thread is free, and hears of its replies on the loop, unless the agent has ended by then.
+    /// Runs the work on a free thread, and delivers its replies on the loop, unless the agent has ended by then.
     ///
-    /// - Parameter isBrief: whether the work waits for some seconds at most, and so has not to wait for a thread.
+    /// - Parameter isBrief: whether the work takes some seconds at most, and so may run on a thread beyond the pool.
     func run(
         on loop: any EventLoop, isBrief: Bool, _ work: @escaping @Sendable () -> [any AgentReply],
         _ hears: @escaping @Sendable ([any AgentReply]) -> Void
@@ -28,7 +28,7 @@ final class RemoteWork: Sendable {
         pool.submit { if case .active = $0 { run() } }
     }
 
-    /// Returns when all is answered, or `patience` is over; nothing is answered then.
+    /// Returns when everything is answered, or after `patience`; no reply is delivered from then on.
     func end(patience: Duration) {
         let done = DispatchSemaphore(value: 0)
         pool.shutdownGracefully { _ in done.signal() }

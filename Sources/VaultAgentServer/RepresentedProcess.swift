@@ -10,16 +10,16 @@ struct RepresentedProcess: Sendable {
 
     var hasEnded: Bool { handle.hasEnded }
 
-    /// Looks at the process as at a client.
+    /// Inspects the process like a client.
     ///
     /// - Parameters:
     ///   - allows: whether the agent serves processes of a user.
-    ///   - hears: called once, at once or on another thread; with nil when the process has ended, when its number is
-    ///     another's now, when its user is not served, and where the kernel has no descriptors of processes.
+    ///   - hears: called once, immediately or on another thread; with `nil` if the process has ended, its number
+    ///     belongs to another process, its user is not served, or the kernel has no descriptors of processes.
     static func find(
         _ behalf: Behalf, allows: (UInt32) -> Bool, hears: @escaping @Sendable (RepresentedProcess?) -> Void
     ) {
-        // First: what is read of a number is this process's as long as the process has not ended.
+        // Opened first: what is read under the number belongs to this process as long as it has not ended.
         let descriptor = Int32(clamping: clinux_process(behalf.process))
         guard descriptor >= 0 else { return hears(nil) }
         let handle = ProcessHandle(descriptor)

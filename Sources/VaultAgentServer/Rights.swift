@@ -2,7 +2,7 @@
 internal import Vault
 internal import VaultAgent
 
-/// What a process may do, and the access groups that it may name; nil: all.
+/// The rights of a process, and the access groups that it may name; `nil` for all.
 struct Rights: Equatable, Sendable {
     var access: AgentStatus.Access
     var groups: AccessGroups?
@@ -10,8 +10,7 @@ struct Rights: Equatable, Sendable {
     static let all = Rights(access: .full, groups: nil)
     static let none = Rights(access: .none, groups: nil)
 
-    /// What is left of them where others are needed too. The order of the groups stays: the first is where items are
-    /// added.
+    /// Returns the intersection with other rights. The order of the groups stays: new items are added to the first.
     func limited(to others: Rights) -> Rights {
         let both = groups.map { own in others.groups.map { own.limited(to: $0) } ?? own }
         return Rights(access: access.limited(to: others.access), groups: both ?? others.groups)
@@ -19,9 +18,9 @@ struct Rights: Equatable, Sendable {
 }
 
 extension Rights {
-    /// Those of a Flatpak application that no rule is about: everything in the one group that has its name.
+    /// The rights of a Flatpak application without a rule: everything in the one group that has its name.
     ///
-    /// - Parameter application: its identifier. What cannot be one has no rights.
+    /// - Parameter application: the application's identifier; an invalid one has no rights.
     init(ofFlatpak application: String) {
         self =
             ProcessTable.isApplication(application) ? Rights(access: .full, groups: [application]) : .none
@@ -29,7 +28,7 @@ extension Rights {
 }
 
 extension AgentStatus.Access {
-    /// The lesser of both.
+    /// Returns the lesser of both.
     func limited(to other: AgentStatus.Access) -> AgentStatus.Access {
         switch (self, other) {
         case (.none, _), (_, .none): .none

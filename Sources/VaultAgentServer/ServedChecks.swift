@@ -4,7 +4,7 @@ internal import Vault
 package import VaultAgent
 package import VaultSync
 
-// A look at the remotes, as the agent reaches them.
+// Checks of the remotes by the agent.
 
 extension CheckRemotesRequest: RemoteRequest {
     func isPermitted(to caller: Caller) -> Bool { caller.isWhole }
@@ -19,14 +19,14 @@ extension CheckRemotesRequest: RemoteRequest {
 }
 
 extension VaultKeeper {
-    /// Looks that have begun and are not done serve all who ask meanwhile: however many do, each remote has one.
+    /// Returns checks that all concurrent requests share, so that each remote has one at a time.
     ///
-    /// - Returns: nil for a vault of no fleet.
+    /// - Returns: `nil` for a vault without a fleet.
     fileprivate func checks(of vault: Vault) throws(VaultError) -> RemoteChecks? {
         let result = checks.withLock { checks -> Result<RemoteChecks?, VaultError> in
             if let checks, !checks.isDone { return .success(checks) }
             do throws(SyncError) {
-                // By connections of their own: those that are open may hang.
+                // Uses separate connections, since open ones may hang.
                 let engines = settings.engines ?? .all(settings.environment)
                 checks = try Fleet(vault, environment: settings.environment, engines: engines).checkRemotes()
             } catch {

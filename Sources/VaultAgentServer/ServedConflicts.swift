@@ -3,7 +3,7 @@ internal import FoundationEssentials
 internal import Vault
 internal import VaultAgent
 
-// Conflicts are between devices, and concern the items of every group.
+// Conflicts arise between devices, and concern the items of every group.
 
 extension ConflictsRequest: VaultRequest {
     func isPermitted(to caller: Caller) -> Bool { caller.isWhole }

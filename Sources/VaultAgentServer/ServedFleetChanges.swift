@@ -6,7 +6,7 @@ internal import VaultCrypto
 internal import VaultFormat
 internal import VaultSync
 
-// Changes of the fleet. Who is in it, and where it meets, concerns the items of every group.
+// Changes of the fleet. Its members and remotes concern the items of every group.
 
 extension RecoveryCode {
     /// - Throws: `.noAnswer` for a code of another length.
@@ -24,7 +24,7 @@ extension RemotePlace {
 }
 
 extension Fleet {
-    /// As the fleet calls this device: a name that was taken has got a number.
+    /// This device's name in the fleet, which has a number if the original name was taken.
     var ownName: String {
         get throws(SyncError) {
             let status = try status()
@@ -49,7 +49,7 @@ extension AddRemoteRequest: RemoteRequest {
 extension RemoveRemoteRequest: VaultRequest {
     func isPermitted(to caller: Caller) -> Bool { caller.isWhole }
 
-    /// That remote may be the one that hangs.
+    /// Does not wait for a sync: this remote may be the one that hangs.
     func replies(to caller: Caller, from answers: Answers) throws(VaultError) -> [SyncReply] {
         try answers.changeFleetAtOnce(caller) { (fleet, _) throws(SyncError) in
             try fleet.removeRemote(try RemoteURL(value))
@@ -85,7 +85,7 @@ extension ApproveRequest: RemoteRequest {
 extension DeviceSecretsRequest: VaultRequest {
     func isPermitted(to caller: Caller) -> Bool { caller.isWhole }
 
-    /// A list without the items that a person has to allow would say of them that they are safe.
+    /// Requires presence: a list without the items that need a permission would present them as safe.
     func replies(to caller: Caller, from answers: Answers) throws(VaultError) -> [SyncReply] {
         try answers.changeFleetAtOnce(caller, opensAll: true) { (fleet, change) throws(SyncError) in
             change.isLook = true

@@ -10,14 +10,14 @@ internal import VaultSync
 // Founding and joining a fleet: from then on its other devices and the holder of its recovery code can read all items.
 
 extension VaultKeeper {
-    /// How long a code holds.
+    /// The validity of a code.
     private static let patienceForOwner = Duration.seconds(3600)
 
     func wait(with wish: JoinWish) { joining.withLock { $0 = (wish, settings.clock.now) } }
 
     func forgetWish() { joining.withLock { $0 = nil } }
 
-    /// - Throws: `.noAnswer` for a code that nothing was asked with, or too long ago.
+    /// - Throws: `.noAnswer` for an unknown code, or one that is too old.
     fileprivate func wish(_ code: Secret) throws(SyncError) -> JoinWish {
         guard let (wish, since) = joining.withLock({ $0 }), settings.clock.now - since <= Self.patienceForOwner,
             code.withBytes({ code in wish.code.secret.withBytes { isEqualInConstantTime($0, code) } })
@@ -35,7 +35,7 @@ extension FoundRequest: RemoteRequest {
             guard let code else {
                 change.isLook = true
                 try fleet.checkCanFound(url, credentials: member.place.credentials, deviceName: member.device)
-                // The agent's service sees most folders read-only.
+                // The agent's service has read-only access to most folders.
                 if url.scheme == .file, !FileManager.default.isWritableFile(atPath: url.folder.string) {
                     throw .store(.inputOutput(.readOnlyFileSystem, url.folder.string))
                 }
@@ -96,7 +96,7 @@ extension AskToJoinRequest: RemoteRequest {
 extension AnswerToJoinRequest: RemoteRequest {
     func isPermitted(to caller: Caller) -> Bool { caller.isWhole }
 
-    /// For as long as nobody has answered, this keeps no vault open.
+    /// A request without an answer so far does not keep the vault open.
     func replies(to caller: Caller, from answers: Answers) throws(VaultError) -> [SyncReply] {
         try answers.changeFleet(caller, opensAll: true, isUse: false) { (fleet, change) throws(SyncError) in
             change.isLook = true

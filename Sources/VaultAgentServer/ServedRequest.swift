@@ -2,9 +2,9 @@
 internal import Vault
 internal import VaultAgent
 
-/// A request that the agent takes.
+/// A request that the agent accepts.
 protocol ServedRequest: AgentRequest {
-    /// Whether the policy lets this client ask for it.
+    /// Whether the policy permits this client the request.
     func isPermitted(to caller: Caller) -> Bool
 }
 
@@ -12,17 +12,17 @@ extension ServedRequest {
     func isPermitted(to caller: Caller) -> Bool { caller.access == .full }
 }
 
-/// One that is answered from the vault. That may wait for the disk, and runs on no event loop.
+/// A request that is answered from the vault. The answer may wait for the disk, and so runs on no event loop.
 protocol VaultRequest: ServedRequest {
     /// - Returns: one reply, or the parts of one.
     func replies(to caller: Caller, from answers: Answers) throws(VaultError) -> [Reply]
 
-    /// The replies to a request that need not wait for another thread; nil: they have to. The thread that holds the
-    /// vault makes all others wait, so it makes no difference to them on which thread a query runs.
+    /// Returns the replies to a request that need not wait for another thread; `nil` if they have to. The thread that
+    /// uses the vault delays all others, so the choice of the thread for a query makes no difference to them.
     func repliesAtOnce(to caller: Caller, from answers: Answers) throws(VaultError) -> [Reply]?
 }
 
-/// One that may wait for a remote, and keeps those waiting alone that may do so too.
+/// A request that may wait for a remote, and so only delays requests of the same kind.
 protocol RemoteRequest: VaultRequest {}
 
 extension VaultRequest {
@@ -30,7 +30,7 @@ extension VaultRequest {
 }
 
 extension Caller {
-    /// - Throws: `.agent(.refused)` for what the policy does not let this client do.
+    /// - Throws: `.agent(.refused)` for a request that the policy does not permit this client.
     func check(_ request: some ServedRequest) throws(VaultError) {
         guard request.isPermitted(to: self) else { throw .agent(.refused) }
     }

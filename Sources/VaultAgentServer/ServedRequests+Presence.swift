@@ -2,9 +2,9 @@
 internal import Vault
 internal import VaultAgent
 
-// Requests about people who are asked.
+// Requests about asking people.
 
-/// A session answers the one that has a door ask.
+/// Only a request with a passphrase comes here; the session handles the one that involves a door.
 extension AuthenticateRequest: VaultRequest {
     func isPermitted(to caller: Caller) -> Bool { caller.access != .none }
 
@@ -19,7 +19,7 @@ extension PresentRequest: ServedRequest {
     func isPermitted(to caller: Caller) -> Bool { caller.access != .none }
 }
 
-/// Who is told that a person is to be asked is told the words of all programs.
+/// Only for doors: the questions contain the words of all programs.
 extension QuestionsRequest: ServedRequest {
     func isPermitted(to caller: Caller) -> Bool { caller.isDoor }
 }

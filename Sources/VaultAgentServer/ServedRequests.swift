@@ -4,7 +4,7 @@ internal import Vault
 internal import VaultAgent
 internal import VaultSync
 
-// Every request that the agent takes, who may ask for it, and what is done then.
+// All requests of the agent, with their permissions and their execution.
 
 enum ServedRequests {
     static let all: [any ServedRequest.Type] = [
@@ -25,14 +25,14 @@ enum ServedRequests {
 
     private static let byKind = Dictionary(all.map { ($0.kind, $0) }) { first, _ in first }
 
-    /// - Throws: for anything but what a client makes.
+    /// - Throws: an error for anything but a client's request.
     static func request(_ frame: Frame) throws(MessageError) -> any ServedRequest {
         guard let type = byKind[frame.kind] else { throw .invalid }
         return try type.init(frame)
     }
 }
 
-// MARK: What a session answers itself
+// MARK: Requests that the session answers itself
 
 extension HelloRequest: ServedRequest {
     func isPermitted(to caller: Caller) -> Bool { true }
@@ -58,7 +58,7 @@ extension StopRequest: ServedRequest {
     func isPermitted(to caller: Caller) -> Bool { caller.isWhole }
 }
 
-/// It tells which items there are, as a query does that opens nothing.
+/// Changes reveal which items there are, like a query that opens nothing.
 extension WatchRequest: ServedRequest {
     func isPermitted(to caller: Caller) -> Bool { caller.access != .none }
 }
@@ -89,7 +89,7 @@ extension LockRequest: VaultRequest {
 }
 
 extension IdleLimitRequest: VaultRequest {
-    /// How long the vault is open is not for one group's programs to say.
+    /// The programs of a single group may not decide how long the vault stays open.
     func isPermitted(to caller: Caller) -> Bool { caller.isWhole }
 
     func replies(to caller: Caller, from answers: Answers) throws(VaultError) -> [DoneReply] {
@@ -113,7 +113,7 @@ extension SetRequest: VaultRequest {
 }
 
 extension CopyMatchingRequest: VaultRequest {
-    /// Secrets, where they are to be shown, only to whom they may be.
+    /// Secrets to be shown are only for clients with full access.
     func isPermitted(to caller: Caller) -> Bool {
         switch caller.access {
         case .full: true
@@ -169,7 +169,7 @@ extension DeleteRequest: VaultRequest {
     }
 }
 
-/// A session has put the parts together before.
+/// The session has joined the parts before.
 extension StoreRequest: VaultRequest {
     func replies(to caller: Caller, from answers: Answers) throws(VaultError) -> [DoneReply] {
         var removed: [UUID] = []
@@ -240,7 +240,7 @@ extension ForgetRequest: VaultRequest {
 }
 
 extension HistoryLimitRequest: VaultRequest {
-    /// What is kept of every item is not for one group's programs to say.
+    /// The programs of a single group may not decide the history of every item.
     func isPermitted(to caller: Caller) -> Bool { caller.isWhole }
 
     func replies(to caller: Caller, from answers: Answers) throws(VaultError) -> [CountReply] {
@@ -283,7 +283,7 @@ extension PurgeHistoryRequest: VaultRequest {
 // MARK: The device and the file
 
 extension DeviceIdentifierRequest: VaultRequest {
-    /// All programs of the device have one identifier of a name.
+    /// All programs of the device share one identifier of a name.
     func isPermitted(to caller: Caller) -> Bool { reset ? caller.isWhole : caller.access == .full }
 
     func replies(to caller: Caller, from answers: Answers) throws(VaultError) -> [IdentifierReply] {
@@ -318,7 +318,7 @@ extension VerifyRequest: VaultRequest {
 }
 
 extension AuditRequest: VaultRequest {
-    /// The result counts what all programs do.
+    /// The result counts the actions of all programs.
     func isPermitted(to caller: Caller) -> Bool { caller.isWhole }
 
     func replies(to caller: Caller, from answers: Answers) throws(VaultError) -> [AuditReply] {
@@ -333,7 +333,7 @@ extension AuditRequest: VaultRequest {
 // MARK: Many devices
 
 extension SyncRequest: RemoteRequest {
-    /// Other devices hear of the items of every group.
+    /// Other devices receive the items of every group.
     func isPermitted(to caller: Caller) -> Bool { caller.isWhole }
 
     func replies(to caller: Caller, from answers: Answers) throws(VaultError) -> [SyncReply] {

@@ -3,21 +3,21 @@ internal import NIOCore
 internal import Vault
 internal import VaultAgent
 
-// Connections on which a person is asked: the one that wants it, and the one on which a door hears of it.
+// Connections that involve a person: that of the requesting client, and that of a door.
 
 extension Session {
-    /// Has a door ask, when it is this client's turn.
+    /// Lets a door ask, once it is this client's turn.
     func authenticate(
         _ request: AuthenticateRequest, _ caller: Caller, _ number: UInt32, _ context: ChannelHandlerContext
     ) {
         phase = .asking
-        // The turn is the question's now, and ends with it.
+        // From here on the question has the turn, which ends with it.
         turnEnd?.cancel()
         turnEnd = nil
-        // A client that goes takes its question with it, which is noticed by reading alone.
+        // A client that goes withdraws its question. Only reading detects its end.
         readOrNot(context)
         guard server.questions.canAsk else { return end(.failure(.presenceRequired), caller, number, context) }
-        // Of the client, which the kernel names: for which process it speaks it says itself.
+        // The identities of the client, which the kernel names. The represented process is only the client's claim.
         let names = process.names
         do throws(VaultError) { try server.questions.check(names) } catch {
             return end(.failure(error), caller, number, context)
@@ -40,7 +40,7 @@ extension Session {
         _ context: ChannelHandlerContext
     ) {
         guard case .asking = phase else { return }
-        // The person may have said no to another connection of the process while this one waited.
+        // The person may have refused another connection of the process during the wait.
         do throws(VaultError) { try server.questions.check(names) } catch {
             return end(.failure(error), caller, number, context)
         }
@@ -77,7 +77,7 @@ extension Session {
 
     // MARK: Doors
 
-    /// Tells a door from now on whom to ask.
+    /// Sends questions to a door from now on.
     func offer(_ number: UInt32, _ context: ChannelHandlerContext) {
         let here = NIOLoopBound((session: self, context: context), eventLoop: context.eventLoop)
         let door = Questions.Door(id: ObjectIdentifier(self), process: process.id) { [loop = context.eventLoop] event in
@@ -92,7 +92,7 @@ extension Session {
 
     private func tell(_ event: QuestionEvent?, _ number: UInt32, _ context: ChannelHandlerContext) {
         guard case .offering = phase else { return }
-        // Nobody reads what waits, and nobody is asked.
+        // A door that does not read cannot ask a person.
         guard context.channel.isWritable else { return close(context) }
         write(QuestionReply(event).frame(number), context).assumeIsolated().whenFailure { _ in self.close(context) }
     }

@@ -3,10 +3,10 @@ internal import NIOCore
 internal import Vault
 internal import VaultAgent
 
-// The first request of a connection, which decides what the client may do.
+// The first request of a connection, which determines the client's rights.
 
 extension Session {
-    /// Looks who it is that greets, and for whom. That may take a moment.
+    /// Inspects the greeting process and the one that it speaks for, which may take a moment.
     func meet(_ hello: any Hello, _ number: UInt32, _ context: ChannelHandlerContext) {
         guard hello.greeting.vault.isEmpty || server.settings.isVault(hello.greeting.vault) else {
             return refuse(.agent(.otherVault), number: number, context)

@@ -4,14 +4,14 @@ internal import NIOPosix
 internal import Vault
 internal import VaultAgent
 
-// A connection on which changes are told.
+// A connection that carries changes.
 
 extension Session {
-    /// The first watch of a connection, on which nothing else can be asked once it is there.
+    /// Starts the first watch of a connection, which then accepts no other requests.
     func watch(_ request: WatchRequest, _ caller: Caller, _ number: UInt32, _ context: ChannelHandlerContext) {
         subscribe(request, caller, context) { watched in
             guard case .busy = self.phase else { return }
-            // The policy was read anew meanwhile.
+            // The policy was reloaded meanwhile.
             guard !self.closesWhenDone else { return self.close(context) }
             switch watched {
             case .failure(let error): self.reply([FailureReply(error)], number, context)
@@ -23,7 +23,7 @@ extension Session {
         }
     }
 
-    /// Takes a request on a connection that watches.
+    /// Handles a request on a connection that watches.
     func takeWatching(
         _ request: any ServedRequest, _ number: UInt32, _ context: ChannelHandlerContext
     ) throws(MessageError) {
@@ -67,7 +67,7 @@ extension Session {
         work.assumeIsolated().whenComplete { result in if case .success(let watched) = result { hears(watched) } }
     }
 
-    /// Says that changes are told from now on, and tells them.
+    /// Confirms a watch, and starts to send its changes.
     private func begin(_ changes: ChangeSequence, _ number: UInt32, _ context: ChannelHandlerContext) {
         watches.add(number, changes)
         answer(ChangesReply([]), number, context)
@@ -75,7 +75,7 @@ extension Session {
         tellNext(context)
     }
 
-    /// Answers a request on a connection that watches, and takes up the next one when that is out.
+    /// Answers a request on a connection that watches, and continues with the next one after the write.
     private func answer(_ reply: some AgentReply, _ number: UInt32, _ context: ChannelHandlerContext) {
         send(reply, number, context) {
             self.watches.isAnswering = false
@@ -106,8 +106,8 @@ extension Session {
         }
     }
 
-    /// Tells the changes of the watch whose turn it is, and the next ones when these are out: for a client that does
-    /// not read they become fewer.
+    /// Sends the changes of the next watch in turn, and continues after the write. For a client that does not read,
+    /// pending changes are merged.
     private func tellNext(_ context: ChannelHandlerContext) {
         guard case .watching = phase else { return }
         guard represented?.hasEnded != true else { return refuse(.agent(.refused), context) }

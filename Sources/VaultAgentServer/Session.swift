@@ -7,8 +7,8 @@ internal import Vault
 internal import VaultAgent
 internal import VaultCrypto
 
-/// One connection: reads a request, has it answered, and reads the next when the answer is out. A client that does not
-/// read what it asked for is not read from either.
+/// A connection: reads a request, has it answered, and reads the next after the answer was written. A client that does
+/// not read its answers is not read from either.
 final class Session: ChannelInboundHandler {
     typealias InboundIn = ByteBuffer
     typealias OutboundOut = ByteBuffer
@@ -19,51 +19,51 @@ final class Session: ChannelInboundHandler {
         case ready
         /// A request is being answered.
         case busy
-        /// Changes are told, and nothing else is.
+        /// The connection carries only changes.
         case watching
         /// A person is being asked, or will be.
         case asking
-        /// A door hears whom to ask, and nothing else.
+        /// The connection carries only questions to a door.
         case offering
         case closed
     }
 
     let server: AgentServer
     var process: ClientProcess
-    /// Of the process that has connected.
+    /// The handle of the connected process.
     let handle: ProcessHandle
-    /// The process that the client speaks for; nil: itself.
+    /// The process that the client speaks for; `nil` for itself.
     var represented: RepresentedProcess?
     private var inbox: Inbox
     var phase = Phase.new
     var caller: Caller?
     var deadline: Scheduled<Void>?
-    /// When the turn to unlock, which may become one to ask, is given to another.
+    /// The time limit of a turn to unlock. A turn may become one to ask.
     var turnEnd: Scheduled<Void>?
-    /// The parts of a store that is not complete, which wait for the next one no longer than ``patienceForFrame``.
+    /// The parts of an incomplete store, which wait for the next part at most for ``patienceForFrame``.
     private var staged: [Item] = []
     private var stagedDeletes: [Query] = []
     private var stagedBytes = 0 {
         didSet { server.noteStaged(stagedBytes - oldValue) }
     }
     private var stagingFailure: VaultError?
-    /// Whether a part of a store was the last request, and not the last part.
+    /// Whether the last request was a part of a store, but not its last part.
     private var isStaging = false
     private var isGoingOn = false
     var closesWhenDone = false
     private var isReading = true
-    /// What people have allowed on this connection, and whether the next request shows such a ticket.
+    /// The tickets of this connection, and whether the next request has presented one.
     var tickets: [Ticket] = []
     private var isNextAttended = false
     var answerEnd: Scheduled<Void>?
     var watches = Watches()
     private(set) var lastUse = NIODeadline.now()
 
-    /// How long a frame may take to arrive from its first byte on, and the first one from the connection on.
+    /// The time limit for the arrival of a frame after its first byte, and of the first frame after the connection.
     static let patienceForFrame = TimeAmount.seconds(5)
-    /// How long an answer may wait to be read.
+    /// The time limit for a client to read an answer.
     static let patienceForReader = TimeAmount.seconds(30)
-    /// How long a client keeps its turn to ask a person for the passphrase.
+    /// The longest turn of a client to ask a person for the passphrase.
     private static let patienceForPerson = TimeAmount.minutes(3)
 
     init(_ server: AgentServer, _ process: ClientProcess, _ handle: ProcessHandle) throws(CryptoError) {
@@ -73,25 +73,25 @@ final class Session: ChannelInboundHandler {
         inbox = try Inbox()
     }
 
-    /// Whether nothing is lost with it: it has not even said who it is, or may do nothing.
+    /// Whether closing the connection loses nothing: the client has not greeted, or has no rights.
     var isDispensable: Bool {
         if case .new = phase { true } else { caller?.access == AgentStatus.Access.none }
     }
 
-    /// Whether it tells changes, whose readers hear when it ends.
+    /// Whether the connection carries changes, whose readers learn of its end.
     var isWatching: Bool { if case .watching = phase { true } else { false } }
 
-    /// Whether it could be closed for the sake of another one.
+    /// Whether the connection may be closed in favour of another one.
     var isIdle: Bool {
         switch phase {
         case .ready: inbox.count == 0 && !isStaging
-        // Where there is no room for others; its reader hears that the connection is gone.
+        // Closed if there is no room for others; the reader learns that the connection has ended.
         case .watching: true
         case .new, .busy, .asking, .offering, .closed: false
         }
     }
 
-    /// The vault was locked: what it was to store is plaintext that nobody may keep for it.
+    /// Drops an incomplete store after a lock: its plaintext must not be kept any longer.
     func dropStaged() {
         guard isStaging else { return }
         (staged, stagedDeletes, stagedBytes, stagingFailure) = ([], [], 0, .locked)
@@ -107,7 +107,7 @@ final class Session: ChannelInboundHandler {
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
         let arrived = unwrapInboundIn(data)
         do throws(CryptoError) { try inbox.append(arrived.readableBytesUInt8Span) } catch { close(context) }
-        // The buffer is one of a pool, and the next connection may get it.
+        // The buffer comes from a pool, and another connection may get it next.
         arrived.wipe()
     }
 
@@ -126,9 +126,9 @@ final class Session: ChannelInboundHandler {
 
     func errorCaught(context: ChannelHandlerContext, error: any Error) { close(context) }
 
-    /// Takes up the next request if there is one, and reads more if there is not.
+    /// Handles the next request if it has arrived, and otherwise reads on.
     func goOn(_ context: ChannelHandlerContext) {
-        // An answer that is out at once comes back here: any number of requests must not be as many calls deep.
+        // An immediate answer returns here: many requests must not nest as many calls.
         guard !isGoingOn else { return }
         isGoingOn = true
         defer {
@@ -150,7 +150,7 @@ final class Session: ChannelInboundHandler {
                 deadline?.cancel()
                 deadline = nil
                 let request = try ServedRequests.request(frame)
-                // Asking for the state is no use.
+                // A status request does not count as use.
                 if !(request is StatusRequest) { lastUse = .now() }
                 if case .watching = phase {
                     try takeWatching(request, frame.number, context)
@@ -163,12 +163,11 @@ final class Session: ChannelInboundHandler {
         }
     }
 
-    /// Reads while there is nothing to answer. A client that does not read the answers fills the kernel's buffers and
-    /// no others.
+    /// Reads while no answer is pending. A client that does not read its answers fills only the kernel's buffers.
     func readOrNot(_ context: ChannelHandlerContext) {
         let reads =
             switch phase {
-            // A client that goes is noticed by reading alone.
+            // Only reading detects the end of a client.
             case .new, .ready, .asking, .offering: true
             case .watching: !watches.isAnswering
             case .busy, .closed: false
@@ -196,7 +195,7 @@ final class Session: ChannelInboundHandler {
         if (request as? StoreRequest)?.isLast != false { isNextAttended = false }
         do throws(VaultError) { try caller.check(request) } catch {
             server.answers.audit?.noteRefusal(of: caller, error)
-            // The parts before the last have no answer of their own.
+            // Only the last part has an answer.
             if let store = request as? StoreRequest, !store.isLast {
                 phase = .ready
                 return
@@ -235,11 +234,11 @@ final class Session: ChannelInboundHandler {
     private func hasTurn(_ number: UInt32, _ context: ChannelHandlerContext) {
         guard case .busy = phase, let caller else { return }
         let status = server.status(for: caller)
-        // There is nothing to ask for any more.
+        // Nothing is left to unlock.
         if status.state == .unlocked {
             server.turns.leave(ObjectIdentifier(self))
         } else {
-            // A person who does not answer a prompt keeps the others from theirs no longer than this.
+            // A person who does not answer a prompt blocks the others only for this time.
             turnEnd?.cancel()
             turnEnd = context.eventLoop.assumeIsolated().scheduleTask(in: Session.patienceForPerson) {
                 self.server.turns.leave(ObjectIdentifier(self))
@@ -253,8 +252,7 @@ final class Session: ChannelInboundHandler {
         reply([FailureReply(.agent(.busy))], number, context)
     }
 
-    /// Keeps the parts of a store until the last of them is there. What is too much is read all the same, and then
-    /// refused.
+    /// Collects the parts of a store until the last one. Excessive parts are still read, and then refused.
     private func stage(_ part: StoreRequest, _ size: Int, _ number: UInt32, _ context: ChannelHandlerContext) {
         isStaging = !part.isLast
         if stagingFailure == nil {
@@ -292,7 +290,7 @@ final class Session: ChannelInboundHandler {
         let work: EventLoopFuture<[any AgentReply]>
         let derivesKeys = request is UnlockRequest || request is AuthenticateRequest || request is AnswerRequest
         if derivesKeys {
-            // Not on the pool: an attempt may have to wait, and others are not to wait for it.
+            // Not run on the pool: an attempt may be delayed, which must not delay others.
             let promise = context.eventLoop.makePromise(of: [any AgentReply].self)
             server.unlocking.async { promise.succeed(answers.answer(request, of: caller)) }
             work = promise.futureResult
@@ -308,7 +306,7 @@ final class Session: ChannelInboundHandler {
         }
     }
 
-    /// As ``answer(_:_:_:)``, where a remote may be waited for.
+    /// Executes a request that may wait for a remote.
     private func answerPatiently(
         _ request: some VaultRequest, _ caller: Caller, _ number: UInt32, _ context: ChannelHandlerContext
     ) {
@@ -322,7 +320,7 @@ final class Session: ChannelInboundHandler {
         }
     }
 
-    /// Writes replies one after the other, each when the one before it is out.
+    /// Writes replies one after the other, each after the previous one was written.
     func reply(_ replies: ArraySlice<any AgentReply>, _ number: UInt32, _ context: ChannelHandlerContext) {
         guard let first = replies.first else {
             deadline?.cancel()
@@ -356,14 +354,14 @@ final class Session: ChannelInboundHandler {
         }
         let future = context.writeAndFlush(wrapOutboundOut(buffer))
         guard frame.secretsLength > 0 else { return future }
-        // The kernel has it now, or nobody will.
+        // The write has ended, successfully or not.
         future.whenComplete { [buffer] _ in buffer.wipe() }
         return future
     }
 
-    /// Says why, and ends the connection.
+    /// Sends an error, and ends the connection.
     ///
-    /// - Parameter number: of the request; 0: of none.
+    /// - Parameter number: the number of the request; 0 for the connection itself.
     func refuse(_ error: VaultError, number: UInt32 = 0, _ context: ChannelHandlerContext) {
         phase = .busy
         write(FailureReply(error).frame(number), context).assumeIsolated().whenComplete { _ in self.close(context)
@@ -377,7 +375,7 @@ final class Session: ChannelInboundHandler {
         deadline = context.eventLoop.assumeIsolated().scheduleTask(in: patience) { self.close(context) }
     }
 
-    /// Ends the connection, behind the answer to what is being done.
+    /// Ends the connection after the answer to the current request.
     func closeWhenDone(_ context: ChannelHandlerContext) {
         switch phase {
         case .busy, .asking: closesWhenDone = true

@@ -5,7 +5,8 @@ package import VaultAgent
 package import VaultFormat
 package import VaultSync
 
-// What a sync came to, between the agent and the command. It names remotes and devices, and no item's content.
+// The encoding of a sync's result, from the agent to the command. The result names remotes and devices, but no item's
+// content.
 
 extension SyncResult: MessageValue {
     package func write(to writer: inout MessageWriter) {

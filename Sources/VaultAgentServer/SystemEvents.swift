@@ -2,14 +2,13 @@
 internal import CBus
 internal import Dispatch
 
-/// The machine goes to sleep, or the user's session is locked: logind says so on the system's bus.
+/// Events of logind on the system bus: the machine goes to sleep, or the user's session is locked.
 ///
-/// Before a sleep the machine waits until the keys are wiped: the agent holds one of logind's delay locks meanwhile.
-// A source may be cancelled from any thread, although Dispatch on Linux does not say so.
+/// A sleep waits until the keys are wiped, because the agent holds one of logind's delay locks.
 final class SystemEvents: @unchecked Sendable {
     private let source: any DispatchSourceRead
 
-    /// Nil: there is no logind here, or no library to talk to it with.
+    /// Fails without logind, or without a library to reach it.
     init?(report: @escaping @Sendable (String) -> Void, _ lock: @escaping @Sendable () -> Void) {
         let descriptor = cbus_logind_open()
         guard descriptor >= 0 else {
@@ -24,11 +23,11 @@ final class SystemEvents: @unchecked Sendable {
             self?.source.cancel()
         }
         source.activate()
-        // What came with the answers to the first calls makes nothing readable any more.
+        // Events that arrived with the answers to the first calls no longer make the descriptor readable.
         queue.async { _ = SystemEvents.takeUp(lock) }
     }
 
-    /// Acts on all that has come. Returns false when nothing will come any more.
+    /// Handles all pending events. Returns `false` if there will be no more.
     private static func takeUp(_ lock: () -> Void) -> Bool {
         while true {
             switch cbus_logind_next() {

@@ -1,36 +1,36 @@
 // SPDX-License-Identifier: Apache-2.0
 internal import Synchronization
 
-/// One prompt at a time, however many ask: the client that has the turn asks a person, and the others wait until that
-/// came to something. A process that asks on many connections keeps no other process from its turn: after one of its
-/// own come those of the others, and of the places to wait at it gives up those that others need.
+/// The turns of prompts: one client at a time asks a person, and the others wait for the result. A process with many
+/// connections does not exclude others: its turns come after those of the others, and it gives up waiting places that
+/// others need.
 final class Turns: Sendable {
     private struct State {
         var holder: Waiting?
         var waiting: [Waiting] = []
     }
 
-    /// A client that wants a turn.
+    /// A client that waits for a turn.
     struct Waiting: Sendable {
         let client: ObjectIdentifier
         let process: Int32
-        /// Whether it wants nothing once the vault is unlocked.
+        /// Whether the turn is unnecessary once the vault is unlocked.
         var isForUnlocking = true
-        /// Its turn has come.
+        /// Called when the turn begins.
         let begin: @Sendable () -> Void
-        /// It has no place to wait at, or none any more.
+        /// Called when there is no waiting place, or no longer one.
         let refuse: @Sendable () -> Void
     }
 
     private let state = Mutex(State())
     private let isNeeded: @Sendable () -> Bool
-    /// The most that wait; a connection that waits is one that others cannot have.
+    /// The most waiting clients; each occupies a connection.
     static let mostWaiting = AgentServer.mostClients / 2
 
-    /// - Parameter isNeeded: whether there is anything to ask for.
+    /// - Parameter isNeeded: whether the vault has to be unlocked.
     init(isNeeded: @escaping @Sendable () -> Bool) { self.isNeeded = isNeeded }
 
-    /// Begins when the client has the turn, or, for one that wants the vault unlocked, when nobody needs that any more.
+    /// Calls `begin` when the client has the turn, or when the vault is unlocked and the client only wanted that.
     func wait(_ new: Waiting) {
         let isNeeded = !new.isForUnlocking || isNeeded()
         let next = state.withLock { state -> (@Sendable () -> Void)? in
@@ -46,7 +46,7 @@ final class Turns: Sendable {
         next?()
     }
 
-    /// The newest of the process that has most.
+    /// Removes the newest client of the process that has the most.
     private static func removeOne(from waiting: inout [Waiting]) -> Waiting {
         let counts = waiting.reduce(into: [Int32: Int]()) { $0[$1.process, default: 0] += 1 }
         let most = counts.values.max()
@@ -54,7 +54,7 @@ final class Turns: Sendable {
         return waiting.remove(at: index)
     }
 
-    /// The vault was unlocked: nobody has to ask for that.
+    /// Begins all turns for unlocking, since the vault is unlocked.
     func end() {
         let begun = state.withLock { state in
             var begun = state.waiting.filter(\.isForUnlocking)
@@ -65,7 +65,7 @@ final class Turns: Sendable {
         for next in begun { next.begin() }
     }
 
-    /// The client is gone, or has had its turn for long enough; the next one's has come if it was this one's.
+    /// Ends the turn or the wait of a client that has gone or has exceeded its time. The next client's turn may begin.
     func leave(_ client: ObjectIdentifier) {
         let next = state.withLock { state in
             state.waiting.removeAll { $0.client == client }
@@ -74,10 +74,10 @@ final class Turns: Sendable {
         for next in next { next.begin() }
     }
 
-    /// The one whose turn it is now; none: nobody waits.
+    /// Returns the client whose turn begins now, if any.
     private static func pass(on state: inout State) -> [Waiting] {
         let former = state.holder?.process
-        // Behind those of all others, in the order in which they came.
+        // After those of all other processes, in the order of arrival.
         state.waiting = state.waiting.filter { $0.process != former } + state.waiting.filter { $0.process == former }
         state.holder = state.waiting.isEmpty ? nil : state.waiting.removeFirst()
         return state.holder.map { [$0] } ?? []

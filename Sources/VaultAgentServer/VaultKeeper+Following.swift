@@ -5,13 +5,13 @@ internal import Vault
 internal import VaultFormat
 internal import VaultSync
 
-// Syncing that nobody has asked for.
+// Automatic syncs.
 
 extension VaultKeeper {
-    /// How long an agent that ends waits for a remote that hangs.
+    /// The longest wait of an ending agent for a remote that hangs.
     static let patienceForRemote = Duration.seconds(1)
 
-    /// - Parameter note: told of each sync that came to something, with the items that it changed here.
+    /// - Parameter note: called after each sync with changes, with the number of items that changed here.
     func follow(note: @escaping @Sendable (Int) -> Void) {
         let report = settings.report
         let found = FoundRecords()
@@ -33,10 +33,10 @@ extension VaultKeeper {
         follower.begin(watching: settings.vault.removingLastComponent())
     }
 
-    /// How it stands with the remotes; nil: nothing is synced unasked.
+    /// The state of each remote; `nil` without automatic syncs.
     var following: [RemoteFollowing]? { follower.withLock { $0 }?.following }
 
-    /// Runs the body while nothing is synced unasked.
+    /// Runs the body without an automatic sync beside it.
     func whileNotSyncing<R>(_ body: () throws(VaultError) -> R) throws(VaultError) -> R {
         guard let follower = follower.withLock({ $0 }) else { return try body() }
         return try follower.givingWay(body)
@@ -51,7 +51,7 @@ extension VaultKeeper {
     }
 }
 
-/// The vault of an agent, as its follower uses it: never unlocked for that, and not kept open by it.
+/// An agent's vault for its follower, which neither unlocks it nor keeps it open.
 private struct KeptVault: FollowedVault {
     let keeper: VaultKeeper
     private let seen = SeenCommit()
@@ -68,8 +68,8 @@ private struct KeptVault: FollowedVault {
                 }
             }
         } catch {
-            // The vault was never unlocked, or its file cannot be read at this moment: the next unlock or commit looks
-            // again.
+            // The vault was never unlocked, or its file is unreadable at the moment: the next unlock or commit triggers
+            // another look.
             _ = seen.isNew(nil)
             return error == .locked ? FleetOutlook.none : nil
         }
@@ -114,7 +114,7 @@ private struct KeptVault: FollowedVault {
 }
 
 extension SyncError {
-    /// For the agent's log.
+    /// The text for the agent's log.
     fileprivate var phrase: String {
         switch self {
         case .store(let error): RecordStoreError.shown(error.phrase)

@@ -4,8 +4,8 @@ internal import Vault
 internal import VaultSync
 
 extension VaultKeeper {
-    /// Syncs with the remotes of the vault's fleet, on this thread. The vault is held for each transaction alone: the
-    /// agent serves others meanwhile, and locks when it should.
+    /// Syncs with the remotes of the vault's fleet, on this thread. The vault is held only for each transaction: the
+    /// agent serves others meanwhile, and can lock.
     func sync(withFingerprint: Bool) throws(VaultError) -> SyncResult {
         let follower = follower.withLock { $0 }
         guard let follower else { return try syncAtOnce(withFingerprint: withFingerprint) }
@@ -28,7 +28,7 @@ extension VaultKeeper {
         return result
     }
 
-    /// After an unlock: what was fetched meanwhile becomes items. What fails here is made up for by the next sync.
+    /// Joins fetched records after an unlock. The next sync makes up for a failure here.
     func joinFetched() {
         guard takeFetched() else { return }
         do throws(VaultError) {
@@ -37,7 +37,7 @@ extension VaultKeeper {
                     _ = try Fleet(vault, environment: settings.environment).joinFetched()
                 } catch {
                     if case .vault(let error) = error { throw error }
-                    // What fetches at this moment syncs as soon as it has heard of the unlock.
+                    // The current sync starts again as soon as it learns of the unlock.
                     if error == .busy, follower.withLock({ $0 != nil }) { return }
                     settings.report("what was fetched while it was locked waits for the next sync")
                 }

@@ -6,51 +6,50 @@ internal import VaultAgent
 internal import VaultStorage
 internal import VaultSync
 
-/// The vault of an agent, and when it is locked.
+/// The vault of an agent, with its locking.
 ///
-/// Every use looks at the limits first, so that nothing is served late; the timer only wipes what nobody asks for any
-/// more.
+/// Every use checks the limits first, so that nothing is served late; the timer only wipes the keys of an unused vault.
 final class VaultKeeper: Sendable {
     private struct State {
-        /// Nil: it was never unlocked, or its keys are of no use any more.
+        /// `nil` if the vault was never unlocked, or its keys have become useless.
         var vault: Vault?
         var isUnlocked = false
-        /// How often it was locked: keys that were being derived meanwhile are not taken.
+        /// The number of locks: keys derived during a lock are dropped.
         var locks: UInt64 = 0
-        /// How often it became locked or unlocked.
+        /// The number of changes between locked and unlocked.
         var turns: UInt64 = 0
         var isClosed = false
-        /// Whether what is being done is to be done quickly: the agent ends.
+        /// Whether current work is to end quickly, since the agent ends.
         var isEnding = false
         /// Whether entries of other devices wait for the next unlock.
         var hasFetched = false
         var unlockedAt = Duration.zero
         var lastUse = Duration.zero
-        /// Wrong passphrases in a row, and when the next may be tried.
+        /// The number of consecutive wrong passphrases; ``notBefore`` is the time of the next try.
         var failures = 0
-        /// As a client has set it for this unlock; nil: as the settings have it.
+        /// The limit that a client has set for this unlock; `nil` for that of the settings.
         var idleLimit: Duration?
         var notBefore = Duration.zero
     }
 
     let settings: AgentSettings
-    /// Of the fleet's remotes, with the connections that are open.
+    /// The engines of the remotes, with their open connections.
     let engines: RemoteEngines
     private let state = Mutex(State())
-    /// One derivation at a time: guessing is no faster with many connections.
+    /// Serializes key derivations: many connections do not make guessing faster.
     private let unlocking = Mutex(())
-    /// Told before keys are derived.
+    /// Called before keys are derived.
     let willUnlock = Mutex<(@Sendable () -> Void)?>(nil)
-    /// Told when the vault has become unlocked.
+    /// Called when the vault has become unlocked.
     let didUnlock = Mutex<(@Sendable () -> Void)?>(nil)
-    /// Told of every lock, and whether it came by itself: no client has asked for it.
+    /// Called after every lock; the argument tells whether no client has requested it.
     let didLock = Mutex<(@Sendable (_ isByItself: Bool) -> Void)?>(nil)
 
-    /// What syncs the vault unasked; nil: nothing does.
+    /// The automatic syncs; `nil` without them.
     let follower = Mutex<FleetFollower?>(nil)
-    /// The looks at the remotes that were begun last.
+    /// The latest checks of the remotes.
     let checks = Mutex<RemoteChecks?>(nil)
-    /// What the vault has asked owners for, and when. The newest such wish alone is waited with.
+    /// The newest request to join a fleet, and its time. Only this one waits for an answer.
     let joining = Mutex<(wish: JoinWish, since: Duration)?>(nil)
 
     init(_ settings: AgentSettings) {
@@ -63,15 +62,15 @@ final class VaultKeeper: Sendable {
 
     // MARK: Use
 
-    /// Runs a request on the vault, as a caller that belongs to the groups.
+    /// Runs a request on the vault for a caller with these groups.
     func use<R>(_ groups: AccessGroups, _ body: (Vault) throws(VaultError) -> R) throws(VaultError) -> R {
         lockIfDue()
         return try useAtOnce(groups, body)
     }
 
-    /// As ``use(_:_:)``, when it was looked whether it is time to lock.
+    /// Does the work of ``use(_:_:)`` after a check of the limits.
     ///
-    /// - Parameter counts: whether it keeps the vault open.
+    /// - Parameter counts: whether the request keeps the vault open.
     func useAtOnce<R>(
         _ groups: AccessGroups, counts: Bool = true, _ body: (Vault) throws(VaultError) -> R
     ) throws(VaultError) -> R {
@@ -79,7 +78,7 @@ final class VaultKeeper: Sendable {
         return try useUnasked(groups, body)
     }
 
-    /// Runs what nobody has asked for, and what keeps no vault open.
+    /// Runs work that no client has requested, and that does not keep the vault open.
     func useUnasked<R>(_ groups: AccessGroups, _ body: (Vault) throws(VaultError) -> R) throws(VaultError) -> R {
         guard let vault = state.withLock(\.vault) else { throw .locked }
         do throws(VaultError) { return try body(vault.withAccessGroups(groups)) } catch {
@@ -90,7 +89,7 @@ final class VaultKeeper: Sendable {
                 (state.vault, state.isUnlocked) = (nil, false)
                 return true
             }
-            // Another thread that has the handle has no keys with it.
+            // Another thread with this handle must not keep the keys.
             if isDropped { try? vault.lock() }
             throw error == .storage(.rekeyed) ? .locked : error
         }
@@ -98,17 +97,17 @@ final class VaultKeeper: Sendable {
 
     // MARK: Locking
 
-    /// - Throws: `.storage(.wrongPassphrase)` and what opening a vault throws. A wrong passphrase makes the next
-    ///   attempt wait.
+    /// - Throws: `.storage(.wrongPassphrase)`, and the errors of opening a vault. A wrong passphrase delays the next
+    ///   attempt.
     func unlock(with secret: UnlockingSecret) throws(VaultError) {
         willUnlock.withLock { $0 }?()
         try attempt { () throws(VaultError) in try takeKeys(with: secret) }
         didUnlock.withLock { $0 }?()
     }
 
-    /// Whether a secret opens the vault, which stays as it is.
+    /// Checks whether a secret opens the vault, which stays unchanged.
     ///
-    /// - Throws: as ``unlock(with:)``, and as slowly.
+    /// - Throws: the errors of ``unlock(with:)``, with the same delay.
     func check(_ secret: UnlockingSecret) throws(VaultError) {
         try attempt { () throws(VaultError) in
             guard let vault = state.withLock(\.vault) else { throw .locked }
@@ -141,7 +140,7 @@ final class VaultKeeper: Sendable {
         }
     }
 
-    /// Derives the keys, and takes them unless it was locked meanwhile.
+    /// Derives the keys, and keeps them unless the vault was locked meanwhile.
     private func takeKeys(with secret: UnlockingSecret) throws(VaultError) {
         let (vault, locks) = state.withLock { ($0.vault, $0.locks) }
         if let vault {
@@ -161,7 +160,7 @@ final class VaultKeeper: Sendable {
         try? vault?.lock()
     }
 
-    /// Returns false when the vault was locked since `locks` were counted, or the agent ends.
+    /// Returns `false` if the vault was locked since `locks` was read, or the agent ends.
     private func begin(_ vault: Vault, unless locks: UInt64) -> Bool {
         state.withLock { state in
             guard state.locks == locks, !state.isClosed else { return false }
@@ -175,7 +174,7 @@ final class VaultKeeper: Sendable {
         }
     }
 
-    /// Returns when the keys are wiped. The next unlock finds the vault as it is.
+    /// Locks the vault. The keys are wiped on return. The next unlock uses the same vault object.
     func lock(isByItself: Bool = false) {
         let (vault, isTurn) = state.withLock { state in
             let isTurn = state.isUnlocked
@@ -186,12 +185,12 @@ final class VaultKeeper: Sendable {
             return (state.vault, isTurn)
         }
         try? vault?.lock()
-        // A client that locks what is locked sends nobody to the remotes.
+        // A lock of a locked vault triggers no sync.
         if isTurn { follower.withLock { $0 }?.noteLockState() }
         didLock.withLock { $0 }?(isByItself)
     }
 
-    /// - Returns: how long until there may be something to lock; nil while there is not.
+    /// - Returns: the time until the next possible lock; `nil` if there is none.
     @discardableResult
     func lockIfDue() -> Duration? {
         guard let left = timeLeft else { return nil }
@@ -201,10 +200,10 @@ final class VaultKeeper: Sendable {
         return nil
     }
 
-    /// Whether the next use will lock it first.
+    /// Whether the next use would lock the vault first.
     var isLockDue: Bool { timeLeft.map { $0 <= .zero } ?? false }
 
-    /// Until it locks by itself; nil: it is locked, or does not.
+    /// The time until an automatic lock; `nil` if the vault is locked or has no limit.
     private var timeLeft: Duration? {
         let (isUnlocked, unlockedAt, lastUse) = state.withLock { ($0.isUnlocked, $0.unlockedAt, $0.lastUse) }
         guard isUnlocked else { return nil }
@@ -215,26 +214,26 @@ final class VaultKeeper: Sendable {
         return [idle, maximum].compactMap { $0 }.min()
     }
 
-    /// What the next use would find. Nothing is waited for.
+    /// The state that the next use would find, without any wait.
     var lockState: AgentStatus.State {
         let (exists, isUnlocked) = state.withLock { ($0.vault != nil, $0.isUnlocked) }
         return !exists ? .new : isUnlocked && timeLeft ?? .seconds(1) > .zero ? .unlocked : .locked
     }
 
-    /// Whole seconds, rounded up.
+    /// The time until the lock in whole seconds, rounded up.
     var locksIn: UInt32? {
         timeLeft.map { UInt32(clamping: max(0, (($0 + .milliseconds(999)) / .seconds(1)).rounded(.down))) }
     }
 
     // MARK: Syncing
 
-    /// Whether a sync that is under way is to be finished.
+    /// Whether a current sync is to continue.
     var goesOn: Bool { state.withLock { !$0.isEnding } }
 
-    /// How often it became locked or unlocked.
+    /// The number of changes between locked and unlocked.
     var lockTurns: UInt64 { state.withLock { $0.turns } }
 
-    /// A sync that is under way ends after the next record.
+    /// Makes a current sync end after its next record.
     func end() { state.withLock { $0.isEnding = true } }
 
     func noteFetched() { state.withLock { $0.hasFetched = true } }
@@ -247,7 +246,7 @@ final class VaultKeeper: Sendable {
         }
     }
 
-    /// Brings the file in order and lets the keys go.
+    /// Closes the file in order, and drops the keys.
     func close() {
         let vault = state.withLock { state in
             defer { (state.vault, state.isUnlocked, state.isClosed) = (nil, false, true) }
@@ -263,7 +262,7 @@ extension UInt32 {
 }
 
 extension VaultError {
-    /// Whether the handle that threw it can do nothing more.
+    /// Whether the handle that threw this error has become useless.
     fileprivate var makesKeysUseless: Bool {
         switch self {
         case .storage(.rekeyed), .storage(.poisoned), .storage(.forked), .storage(.rolledBack): true

@@ -2,23 +2,23 @@
 internal import NIOCore
 internal import Vault
 
-/// The changes that one connection tells, by the number of the request for them. Each that has some is told in its
-/// turn: much of one keeps no other waiting.
+/// The watches of one connection, by the number of their requests. Those with changes take turns, so that a busy one
+/// does not delay the others.
 struct Watches {
     private var sequences: [UInt32: ChangeSequence] = [:]
-    /// Those that may have something, in the order of their turns.
+    /// The watches that may have changes, in the order of their turns.
     private var waiting: [UInt32] = []
-    /// Whether a request is being answered, before the next is taken up.
+    /// Whether a request is being answered. The next one waits.
     var isAnswering = false
-    /// Whether changes are on their way out.
+    /// Whether changes are being written.
     var isTelling = false
-    /// How many replies are on their way out: two at most.
+    /// The number of replies that are being written: at most two.
     var unread = 0
-    /// When the connection is closed, since its client does not read them.
+    /// The task that closes the connection of a client that does not read.
     var readerEnd: Scheduled<Void>?
 
-    /// The most that a process may have, whatever its connections: each costs time with every change of an item, and
-    /// memory for 256 of them.
+    /// The most watches of a process on all its connections: each costs time for every change of an item, and memory
+    /// for 256 changes.
     static let mostOfProcess = 1024
 
     var count: Int { sequences.count }
