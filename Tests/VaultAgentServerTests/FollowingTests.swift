@@ -20,7 +20,7 @@ struct FollowingTests {
         for (from, to) in [(0, 1), (1, 0)] {
             try await homes.clients[from].add(.generic("agent \(from)"))
             while try !services(homes.clients[to]).contains("agent \(from)") { await changes[to].awaitAdded() }
-            // Of another process than the agent.
+            // Opened by a process other than the agent.
             let beside = try homes.agents[from].opened()
             try await beside.add(.generic("beside \(from)"))
             beside.close()
@@ -90,7 +90,7 @@ struct FollowingTests {
             #expect(try homes.clients[0].status().state == .locked)
             try homes.clients[0].unlock(with: .passphrase(homes.agents[0].passphrase))
         }
-        // The agents have ended.
+        // Released after the agents have ended.
         held.signal()
     }
 
@@ -105,7 +105,7 @@ struct FollowingTests {
         homes.place.isAway = false
         while try !services(homes.clients[1]).contains("a") { await changes.awaitAdded() }
         homes.said.awaitReport(back)
-        // One of the two agents may not have noticed, which had nothing to tell.
+        // One of the two agents may have had nothing to publish, and so may not have noticed.
         #expect((1...2).contains(homes.said.count(lost)))
         #expect(homes.said.count(back) <= homes.said.count(lost))
     }

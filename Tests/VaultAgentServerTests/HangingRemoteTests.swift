@@ -12,13 +12,13 @@ import VaultStorage
 @testable import VaultAgentServer
 @testable import VaultSync
 
-/// Remotes that never answer, and clients that want something of them.
+/// Remotes that never answer, and clients that need them.
 struct HangingRemoteTests {
     private func services(_ client: AgentClient) throws -> [String] {
         try client.allMatching(Query(.genericPassword)).compactMap { $0[.service]?.text }.sorted()
     }
 
-    /// Clients that wait for the remote for as long as it likes.
+    /// Returns connections that wait for the remote without a limit.
     private func waiting(_ count: Int, in home: TestAgent) throws -> [RawConnection] {
         try (0..<count).map { number in
             let connection = try home.connection()
@@ -53,7 +53,7 @@ struct HangingRemoteTests {
             #expect(try services(client) == ["a"])
             withExtendedLifetime(waiting) {}
         }
-        // The agents have ended.
+        // Released after the agents have ended.
         place.endHanging()
     }
 
@@ -81,7 +81,7 @@ struct HangingRemoteTests {
         let client = homes.clients[0]
         homes.place.beginToHang()
         try client.add(.generic("a"))
-        // Of each agent one sync hangs, and no second one begins.
+        // One sync of each agent hangs, and no second one begins.
         let other = try homes.agents[1].connection()
         _ = try other.greet()
         other.send(SyncRequest(withFingerprint: false), 2)
@@ -89,7 +89,7 @@ struct HangingRemoteTests {
         let removed: FleetChange = try client.fleetChange(RemoveRemoteRequest("file:///place"))
         #expect(removed.failure == nil)
         homes.place.endHanging()
-        // Waits for the one that hung.
+        // Waits for the sync that hung.
         let result: SyncResult = try client.sync(withFingerprint: false)
         #expect(result.outcomes.isEmpty && result.failure == nil)
         let look: FleetLook = try client.fleet()
@@ -104,13 +104,13 @@ struct HangingRemoteTests {
         for _ in 0..<100 {
             try client.lock()
             var next: Duration?
-            // Until nothing is under way, or about to be.
+            // Repeats until no sync is under way or due soon.
             repeat {
                 let following: [RemoteFollowing]? = try client.following()
                 next = following?.first?.next
             } while next ?? .zero < .seconds(1)
         }
-        // What this one tells, the locked one looks for.
+        // The locked agent looks for each item that this one publishes.
         for number in 0..<2 { try homes.place.awaitLook { try homes.clients[0].add(.generic("\(number)")) } }
         #expect(homes.place.looks - before < 50)
     }
@@ -136,7 +136,7 @@ struct HangingRemoteTests {
         #expect(try services(homes.clients[1]) == ["a", "b"])
     }
 
-    /// Upkeep that another process does, or a person through the agent.
+    /// Upkeep by another process, or by a person through the agent.
     enum Upkeep: CaseIterable {
         case backUp, salvage, importMany, compact, addSlot
     }
@@ -199,7 +199,7 @@ struct HangingRemoteTests {
             homes.place.hint()
             #expect(rename(other.string, agent.path.string) == 0)
         }
-        // The old vault's keys open nothing there.
+        // The old vault's keys open nothing in the new one.
         #expect(throws: VaultError.self) { try client.add(.generic("b")) }
         #expect(throws: VaultError.self) { let _: SyncResult = try client.sync(withFingerprint: false) }
         let heard: SyncResult = try homes.clients[1].sync(withFingerprint: false)

@@ -14,7 +14,7 @@ import VaultStorage
 @testable import VaultAgentServer
 @testable import VaultSync
 
-/// A place in memory that tells of what comes, can be away, and can hold up those who ask.
+/// A store in memory that sends hints, can be unreachable, and can delay requests.
 final class Place: RemoteEngine {
     private struct State {
         var stores: [RealmID: MemoryRecordStore] = [:]
@@ -28,7 +28,7 @@ final class Place: RemoteEngine {
 
     private let state = Mutex(State())
     private let hanging = NSCondition()
-    /// Guarded by the condition: whether nobody gets an answer, and how many wait for one.
+    /// Guarded by the condition: whether requests hang, and the number of waiting ones.
     nonisolated(unsafe) private var hangs = false
     nonisolated(unsafe) private var waiting = 0
 
@@ -49,7 +49,7 @@ final class Place: RemoteEngine {
 
     // MARK: Hanging
 
-    /// From now on nobody who asks for anything gets an answer.
+    /// Makes every request hang from now on.
     func beginToHang() { hanging.withLock { hangs = true } }
 
     func endHanging() {
@@ -78,7 +78,7 @@ final class Place: RemoteEngine {
         set { state.withLock { $0.isAway = newValue } }
     }
 
-    /// Runs the body; returns when a device has looked at the place after that began.
+    /// Runs the body; returns when a device has looked at the place since the start of the body.
     func awaitLook(after body: () throws -> Void = {}) rethrows {
         let semaphore = DispatchSemaphore(value: 0)
         state.withLock { $0.awaited = semaphore }
@@ -86,7 +86,7 @@ final class Place: RemoteEngine {
         semaphore.wait()
     }
 
-    /// The next device that looks stays there until the semaphore is signalled.
+    /// Delays the next device that looks at the place until the semaphore is signalled.
     func holdUp() -> DispatchSemaphore {
         let held = DispatchSemaphore(value: 0)
         state.withLock { $0.held = held }
@@ -105,7 +105,7 @@ final class Place: RemoteEngine {
         if isAway { throw .unreachable("nowhere") }
     }
 
-    /// Loses what devices have told, as a server does that is put back.
+    /// Loses the published logs, like a restored server.
     func forgetLogs() {
         for store in state.withLock({ Array($0.stores.values) }) {
             for head in (try? store.heads()) ?? [] where head.stream.kind == .log {
@@ -114,7 +114,7 @@ final class Place: RemoteEngine {
         }
     }
 
-    /// Says that there may be something new.
+    /// Sends a hint that something may be new.
     func hint() { tell(.changed) }
 
     fileprivate func tell(_ hint: RecordHint) {
@@ -178,7 +178,7 @@ private struct PlacedStore: RecordStore {
     }
 }
 
-/// The agents of two homes, whose vaults are one fleet, and which are told by nobody to sync.
+/// The agents of two homes with one fleet, which sync only automatically.
 final class Homes {
     let place = Place()
     let agents: [TestAgent]
@@ -212,7 +212,7 @@ final class Homes {
         clients = try agents.map { try $0.unlocked() }
     }
 
-    /// What the agents have reported.
+    /// The agents' messages.
     final class Said: Sendable {
         private let texts = Mutex<[String]>([])
         private let arrived = DispatchSemaphore(value: 0)

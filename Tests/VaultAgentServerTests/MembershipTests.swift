@@ -11,7 +11,7 @@ import VaultFormat
 @testable import VaultAgentServer
 @testable import VaultSync
 
-/// How a vault comes to belong to a fleet, and a device out of it, through an agent that has the vault open.
+/// Admission of a vault to a fleet, and removal of a device, through an agent that has the vault open.
 struct MembershipTests {
     private func code() throws -> RecoveryCode { try RecoveryCode(SystemRandom()) }
 
@@ -23,7 +23,7 @@ struct MembershipTests {
         _ client: AgentClient, _ request: Request
     ) throws(VaultError) -> FleetChange where Request.Reply == SyncReply { try client.fleetChange(request) }
 
-    /// A folder, and agents whose vaults belong to no fleet.
+    /// Makes a folder, and agents whose vaults belong to no fleet.
     private func strangers(
         _ count: Int, _ change: (inout AgentSettings) throws -> Void = { _ in }
     ) throws -> (agents: [TestAgent], url: RemoteURL) {

@@ -39,7 +39,7 @@ final class EtcdCluster: Sendable {
         try control("auth", "enable")
     }
 
-    /// By all of its members, in this order.
+    /// Returns access through the members in this order.
     func access(_ order: [Int] = [0, 1, 2]) throws -> RemoteAccess {
         let hosts = order.map { "127.0.0.1:\(ports[$0])" }.joined(separator: ",")
         return RemoteAccess(
@@ -51,7 +51,7 @@ final class EtcdCluster: Sendable {
     func kill(_ index: Int) { members[index].kill() }
     func start(_ index: Int) throws { try members[index].start() }
 
-    /// Which member leads.
+    /// Returns the index of the leader.
     func leader() throws -> Int {
         for index in members.indices {
             let text = try control("endpoint", "status", "-w", "json", at: [index])
@@ -61,7 +61,7 @@ final class EtcdCluster: Sendable {
         throw ServerFailure(log: "no member leads")
     }
 
-    // As etcdctl names them.
+    // The names in etcdctl's output.
     private struct Endpoint: Decodable {
         struct Status: Decodable {
             struct Header: Decodable { let member_id: UInt64 }

@@ -6,11 +6,11 @@ import VaultFormat
 @testable import VaultSync
 @testable import VaultSyncEtcd
 
-/// Several members behind one URL, some of which end.
+/// Several members behind one URL, some of which are killed.
 @Suite(.enabled(if: EtcdServer.isThere), .serialized) struct EtcdClusterTests {
     private static let log = RecordStream.logs[0]
 
-    /// Tries until there is an answer, as long as the members do not find to each other.
+    /// Repeats a call until it succeeds, while the members elect a leader.
     private static func persist<R>(_ body: () throws(RecordStoreError) -> R) throws -> R {
         let end = Patience.end
         while true {
@@ -37,9 +37,9 @@ import VaultFormat
                     for start in stride(from: writer * 4, to: count, by: 8) {
                         let batch = Array(records[start..<start + 4])
                         let results = try Self.persist { () throws(RecordStoreError) in try store.append(batch) }
-                        // Those of an answer that was lost are there already.
+                        // Records whose acknowledgement was lost are there already.
                         #expect(!results.contains(.differs))
-                        // While the other one writes.
+                        // Kills the leader while the other device writes.
                         if start == 40 { cluster.kill(leader) }
                     }
                 }
@@ -49,11 +49,11 @@ import VaultFormat
         #expect(try Self.persist { () throws(RecordStoreError) in try store.all(Self.log) } == records)
         let head = StreamHead(Self.log, first: 1, last: UInt64(count), count: UInt64(count))
         #expect(try Self.persist { () throws(RecordStoreError) in try store.heads() } == [head])
-        // The watch was the leader's, and goes with it; another one begins.
+        // The watch was on the leader and ended with it; another one begins.
         watch.end()
         let again = try Self.persist { () throws(RecordStoreError) in try store.watch { hints.take($0) } }
         #expect(again != nil)
-        // The member that was away has all of it as well.
+        // The member that was away has everything as well.
         try cluster.start(leader)
         let back = try EtcdRecordStore(cluster.access([leader]), realm: .of(0xab))
         #expect(try Self.persist { () throws(RecordStoreError) in try back.all(Self.log) } == records)

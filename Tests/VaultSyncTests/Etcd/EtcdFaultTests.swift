@@ -10,7 +10,7 @@ import VaultStorage
 @testable import VaultSync
 @testable import VaultSyncEtcd
 
-/// Servers that are not as they should be, and what is said of them.
+/// Faulty servers, and the messages about them.
 @Suite(.enabled(if: EtcdServer.isThere), .serialized) struct EtcdFaultTests {
     private static let log = RecordStream.logs[0]
 
@@ -40,7 +40,7 @@ import VaultStorage
         try EtcdServer.makeCertificate("other", in: server.directory)
         let said = try Self.heads(server.access(authorities: "other.pem"))
         #expect(said.hasPrefix("refused") && said.contains("127.0.0.1:\(server.port)") && said.contains("--ca-file"))
-        // Its own address and no authorities: HTTP, which the server does not speak.
+        // A loopback address without authorities means HTTP, which the server does not speak.
         #expect(try Self.heads(server.access(authorities: nil)).contains("--ca-file"))
         #expect(try Self.heads(server.access(authorities: "missing.pem")).contains("--ca-file"))
         // A name that is not in the certificate.
@@ -98,7 +98,7 @@ import VaultStorage
         #expect(Self.words(error).contains("is full"))
         let found = try store.all(Self.log)
         #expect(found.starts(with: stored))
-        // The request that takes the last room is carried out, and the answer to it is that there is none.
+        // etcd executes the request that takes the last room, and still answers that there is no room.
         #expect(found.count - stored.count <= 1)
         #expect(try store.heads().first?.last == UInt64(found.count))
     }
@@ -119,7 +119,7 @@ import VaultStorage
         #expect(Self.words(try Self.failure { _ = try store.append(records) }).hasPrefix("unreachable"))
         #expect(Self.words(try Self.failure { _ = try store.watch { _ in } }).hasPrefix("unreachable"))
         try server.start()
-        // The token of before went with the server.
+        // The earlier token was lost with the server.
         let results = try store.append(records)
         #expect(results.prefix(30).allSatisfy { $0 == .same } && results.dropFirst(30).allSatisfy { $0 == .created })
         #expect(try store.all(Self.log) == records)
@@ -149,7 +149,7 @@ import VaultStorage
             try homes[0].add("account \(number)", "\(number)")
             for index in [0, 1] { #expect(try sync(index).error == nil) }
         }
-        // The server asks for nothing as before but a token: that of the open connections is younger than its data.
+        // The server still requires a token: that of the open connections is newer than its restored data.
         try server.putBack()
         let healed = try sync(0)
         #expect(healed.error == nil)

@@ -2,7 +2,7 @@
 import Foundation
 import Synchronization
 
-/// A running etcd, which ends with the value or with the process of the tests.
+/// A running etcd, which ends with the value or with the test process.
 final class EtcdProcess: Sendable {
     private let arguments: [String]
     private let running = Mutex<Process?>(nil)
@@ -13,13 +13,13 @@ final class EtcdProcess: Sendable {
 
     func start() throws { try launch()() }
 
-    /// Starts it.
+    /// Starts etcd.
     ///
-    /// - Returns: what waits until it serves; a member of a cluster does once the others are there.
+    /// - Returns: a closure that waits until etcd serves; a member of a cluster serves once the others are there.
     func launch() throws -> () throws -> Void {
         let process = Process()
         let (input, output) = (Pipe(), Pipe())
-        // A thread of the tests' pool keeps SIGCHLD to itself, and so do its children: another shell waits for that.
+        // Threads of the tests' pool block SIGCHLD, and child processes inherit that, so a shell waits for the server.
         process.executableURL = URL(filePath: "/bin/bash")
         // The server ends with its standard input: it must not outlive the tests.
         process.arguments = ["-c", #""$@" & server=$!; read -r _; kill -9 $server; wait"#, "bash"] + arguments
@@ -38,7 +38,7 @@ final class EtcdProcess: Sendable {
         }
     }
 
-    /// As a power cut would.
+    /// Kills the server, like a power cut.
     func kill() {
         running.withLock { process in
             guard let running = process else { return }

@@ -9,13 +9,13 @@ import VaultFormat
 @testable import VaultSync
 @testable import VaultSyncEtcd
 
-/// A real etcd on this machine's own address, with a directory, ports, a certificate and users of its own.
+/// A real etcd on the loopback address, with its own directory, ports, certificate and users.
 final class EtcdServer: Sendable {
     struct Options {
         var hasAuth = true
         var asksForCertificates = false
         var quota: Int?
-        /// Into the file `log`.
+        /// Whether the file `log` receives all messages.
         var logsAll = false
     }
 
@@ -29,7 +29,7 @@ final class EtcdServer: Sendable {
         return isThere
     }()
 
-    /// For tests that each use a realm of their own.
+    /// The server for tests that each use their own realm.
     static let shared = Result { try EtcdServer() }
 
     static let user = "ada"
@@ -97,16 +97,16 @@ final class EtcdServer: Sendable {
 
     func start() throws { try process.start() }
 
-    /// As a power cut would.
+    /// Kills the server, like a power cut.
     func kill() { process.kill() }
 
-    /// Saves what there is, for ``putBack()``.
+    /// Saves the data for ``putBack()``.
     func save() throws {
-        // Of the users, root alone may.
+        // With users, only root may do this.
         try control("snapshot", "save", path("saved"), asRoot: options.hasAuth)
     }
 
-    /// Puts back what was saved, as an administrator does whose server was lost.
+    /// Restores the saved data, like an administrator after the loss of a server.
     func putBack() throws {
         kill()
         try FileManager.default.removeItem(atPath: path("data"))
@@ -117,7 +117,7 @@ final class EtcdServer: Sendable {
         try start()
     }
 
-    /// Runs etcdctl, as root when there are users.
+    /// Runs etcdctl, with users as root.
     @discardableResult
     func control(_ arguments: String..., asRoot: Bool = false) throws -> String {
         var options = [
@@ -144,14 +144,14 @@ final class EtcdServer: Sendable {
         ])
     }
 
-    /// Ports that nobody had a moment ago.
+    /// Returns ports that were free a moment ago.
     static func freePorts(_ count: Int) throws -> [UInt16] {
         let sockets = try (0..<count).map { _ in try BoundSocket() }
         return sockets.map(\.port)
     }
 }
 
-/// A port that nobody listens at.
+/// A port without a listener.
 final class BoundSocket {
     let port: UInt16
     private let descriptor: Int32

@@ -12,7 +12,7 @@ import VaultStorage
 @testable import VaultSync
 @testable import VaultSyncEtcd
 
-/// What a store in etcd promises beside what every store does.
+/// The promises of a store in etcd beyond those of every store.
 @Suite(.enabled(if: EtcdServer.isThere), .serialized) struct EtcdStoreTests {
     private static let log = RecordStream.logs[0]
 
@@ -62,7 +62,7 @@ import VaultStorage
         #expect(heads.map(\.stream) == streams + [.blob])
         #expect(heads.last == StreamHead(.blob, first: 1, last: 1500, count: 1500))
         #expect(try store.all(.blob).map(\.address.sequence) == Array(1...1500))
-        // What this connection stores is counted without another look.
+        // The parts that this connection stores are counted without another look.
         _ = try store.append([.of(.blob, 1501, count: 64)])
         #expect(try store.heads().last == StreamHead(.blob, first: 1, last: 1501, count: 1501))
         try store.remove(.blob, below: .max)
@@ -149,7 +149,7 @@ import VaultStorage
     }
 }
 
-/// Hints that a test waits for.
+/// A collector of hints.
 final class Hints: Sendable {
     private let hints = Mutex<[RecordHint]>([])
     private let count = DispatchSemaphore(value: 0)
@@ -161,7 +161,7 @@ final class Hints: Sendable {
 
     var isEmpty: Bool { hints.withLock { $0.isEmpty } }
 
-    /// So many of them, taken away.
+    /// Takes this number of hints.
     func next(_ wanted: Int) -> [RecordHint] {
         for _ in 0..<wanted where count.wait(timeout: Patience.deadline) == .timedOut { return [] }
         return hints.withLock { hints in

@@ -9,7 +9,7 @@ import VaultFormat
 @testable import VaultSync
 @testable import VaultSyncEtcd
 
-/// A server on this machine that answers everything alike.
+/// A server on this machine with the same answer to every request.
 private final class Liar {
     private let process = Process()
     private let (input, output) = (Pipe(), Pipe())
@@ -32,17 +32,17 @@ private final class Liar {
     }
 
     deinit {
-        // Another process may have its input open as well.
+        // Another process may hold its input open as well.
         kill(process.processIdentifier, SIGKILL)
         process.waitUntilExit()
     }
 }
 
-/// Any server can answer anything: it is an error that says so, and it ends.
+/// A server can answer anything: the result is a clear error, in bounded time.
 @Suite(.serialized) struct LyingServerTests {
     private static let log = RecordStream.logs[0]
 
-    /// An answer of HTTP.
+    /// Returns an HTTP answer.
     private static func answer(_ body: String, _ status: String = "200 OK", _ head: String = "") -> String {
         "HTTP/1.1 \(status)\r\nContent-Type: application/json\r\n\(head)Content-Length: \(body.utf8.count)\r\n"
             + "Connection: close\r\n\r\n\(body)"
@@ -54,7 +54,7 @@ private final class Liar {
         base64(EtcdKeys(.of(0xab)).record(RecordAddress(log, sequence)).span)
     }
 
-    /// What each verb of a store came to.
+    /// Returns the error of each method of a store.
     private static func failures(_ access: RemoteAccess) throws -> [RecordStoreError?] {
         let store = try EtcdRecordStore(access, realm: .of(0xab))
         let engine = EtcdEngine()
@@ -116,7 +116,7 @@ private final class Liar {
     }
 
     static let lies: [String] = [
-        // No base64, no text, no number.
+        // Invalid base64, texts and numbers.
         #""kvs":[{"key":"!","value":""}],"count":"1""#,
         #""kvs":[{"key":7,"value":""}],"count":"1""#,
         #""kvs":[{"key":"\#(key())","value":"AAA"}],"count":"1""#,
@@ -124,11 +124,11 @@ private final class Liar {
         #""kvs":[{"key":"\#(key())"}],"count":"-1""#,
         #""kvs":[{"key":"\#(key())"}],"count":"99999999999999999999999""#,
         #""kvs":[{"key":"\#(key())"}],"more":"yes""#,
-        // Keys that were not asked for, twice, out of their order, more than were asked for.
+        // Keys that were not requested, duplicate, out of order, or too many.
         #""kvs":[{"key":"AAAA"}],"count":"1""#,
         #""kvs":[{"key":"\#(key())"},{"key":"\#(key())"}],"count":"2""#,
         #""kvs":[{"key":"\#(key(2))"},{"key":"\#(key(1))"}],"count":"2""#,
-        // The same page for ever, or one without an end.
+        // The same page for ever, or an empty page that announces more.
         #""kvs":[{"key":"\#(key())"}],"more":true,"count":"2""#,
         #""more":true,"count":"2""#,
     ]
@@ -221,7 +221,7 @@ private final class Liar {
                 continue
             }
         }
-        // It is asked for once more, and then no more.
+        // The token is requested only once more.
         let liar = try Liar(
             Self.answer(#"{"token":"t","error":"etcdserver: invalid auth token"}"#, "401 Unauthorized"),
             password: "s3cret")
@@ -251,7 +251,7 @@ private final class Liar {
             }
             watch.end()
         }
-        // Hints that are none, and then silence.
+        // Invalid hints, and then silence.
         let noise = #"{"result":{"events":[{},{"kv":{"key":"AAAA","value":"AAAA"}},{"type":"DELETE"}]}}"# + "\n"
         let liar = try Liar(head + created + noise, endless: true)
         let hints = Hints()

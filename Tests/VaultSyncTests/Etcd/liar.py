@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-# Answers every request with the bytes of a file, whatever is asked for: liar.py FILE [endless]. With `endless` the last
-# line of the file is sent again and again, or nothing ever of an empty file. Prints the port, and ends with its standard input.
+# Answers every request with the bytes of a file: liar.py FILE [endless]. With `endless` the last line of the file is
+# sent again and again; with an empty file nothing is sent. Prints the port, and ends with its standard input.
 import os
 import socket
 import sys

@@ -8,9 +8,9 @@ import VaultFormat
 
 @testable import VaultSync
 
-/// Looks at remotes, of which some hang and some forbid.
+/// Checks of remotes, some of which hang or deny rights.
 struct RemoteChecksTests {
-    /// A place that answers as it is told, and hangs until it is let go.
+    /// An engine with a given store, which hangs until it is released.
     private final class Place: RemoteEngine {
         let store: any RecordStore
         private let held: DispatchSemaphore?

@@ -12,14 +12,15 @@ import VaultStorage
 @testable import VaultSyncEtcd
 @testable import VaultSyncPostgres
 
-/// What the disk and the log of a server tell its operator: random names of realm and logs, sizes, counts and times.
+/// The information that a server's disk and log give its operator: random names of realm and logs, sizes, counts and
+/// times.
 struct ServerSecrecyTests {
     private struct Device {
         let home: Home
         let fleet: Fleet
     }
 
-    /// A fleet of two devices, with items of every kind.
+    /// Makes a fleet of two devices, with items of every kind.
     private static func fleet(_ engines: RemoteEngines, _ access: RemoteAccess) throws -> [Device] {
         let (disk, clock) = (MemoryFileSystem(), ManualClock())
         let devices = try ["laptop of Ada", "phone of Bob"].map { name in
@@ -74,13 +75,13 @@ struct ServerSecrecyTests {
             let id = try #require(item.record?.id)
             Traces.expectAbsent(withUnsafeBytes(of: id.uuid) { Array($0) }, "an item's name", in: found)
         }
-        // Were they looked for where the records are?
+        // Checks that the search covers the place of the records.
         let realm = memberships[0].identity.realmID
         let digits = Array(realm.text.utf8)
         #expect(found.contains { Traces.contains($0, digits) })
     }
 
-    /// Of the files that a server has written since; without the zeros that one was made longer by.
+    /// Returns the files that a server has written since then, without the zeros of preallocation.
     private static func files(below path: FilePath, since start: Date) throws -> [[UInt8]] {
         var found: [[UInt8]] = []
         let all = FileManager.default.enumerator(atPath: path.string)
@@ -122,7 +123,7 @@ struct ServerSecrecyTests {
         let log = try Data(contentsOf: URL(filePath: server.path("log")))
         #expect(log.count > 1000)
         let found = try Self.files(below: server.directory.path.appending("data"), since: start) + [[UInt8](log)]
-        // The password of its user etcd writes down itself, before version 3.5.
+        // Before version 3.5, etcd itself logs the password of its user.
         try Self.expectNothing(of: devices, in: found)
     }
 }

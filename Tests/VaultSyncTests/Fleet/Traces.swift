@@ -6,9 +6,9 @@ import VaultFormat
 
 @testable import VaultSync
 
-/// Looks for what nobody but a device may know.
+/// A search for data that only devices may know.
 enum Traces {
-    /// The forms in which bytes could show.
+    /// The forms in which the bytes could appear.
     private static func forms(_ bytes: [UInt8]) -> [[UInt8]] {
         var forms = [bytes, Array(bytes.reversed())]
         if bytes.count == 16 { forms.append(Array(bytes[..<8].reversed()) + bytes[8...].reversed()) }
@@ -16,7 +16,7 @@ enum Traces {
             let digits = hexadecimal(form)
             forms += [Array(digits.utf8), Array(digits.uppercased().utf8)]
         }
-        // At each of the three places that base64 can begin at, without what depends on the neighbours.
+        // At each of the three possible offsets in base64, without the characters that depend on neighbouring bytes.
         for skipped in 0..<3 where bytes.count >= 9 {
             let whole = Array(bytes[skipped...].prefix((bytes.count - skipped) / 3 * 3))
             let text = Data(whole).base64EncodedString()

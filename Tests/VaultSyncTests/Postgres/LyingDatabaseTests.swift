@@ -7,7 +7,7 @@ import VaultFormat
 @testable import VaultSync
 @testable import VaultSyncPostgres
 
-/// A server that answers with what no server of PostgreSQL's does.
+/// A server whose answers no PostgreSQL server gives.
 @Suite(.enabled(if: PostgresServer.isInstalled && access("/usr/bin/python3", X_OK) == 0))
 struct LyingDatabaseTests {
     private final class Liar {
@@ -31,7 +31,7 @@ struct LyingDatabaseTests {
         }
 
         deinit {
-            // A thread of the tests' pool keeps other signals to itself, and so do its children.
+            // Threads of the tests' pool block other signals, and child processes inherit that.
             kill(process.processIdentifier, SIGKILL)
             process.waitUntilExit()
         }

@@ -12,7 +12,7 @@ import VaultStorage
 /// Devices that share a database.
 @Suite(.enabled(if: PostgresServer.isInstalled))
 struct PostgresFleetTests {
-    /// - Parameter users: who each device is to the server.
+    /// - Parameter users: the server's user for each device.
     private static func fleet(_ users: [String], database: String) throws -> [(home: Home, fleet: Fleet)] {
         let server = try PostgresServer.shared.get()
         try server.makeDatabase(database)

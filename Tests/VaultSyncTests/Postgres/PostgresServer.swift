@@ -9,15 +9,15 @@ import VaultFormat
 @testable import VaultSync
 @testable import VaultSyncPostgres
 
-/// A server of PostgreSQL, which ends with the value or with the process of the tests. Its database `vault` has the
-/// table; `writer` syncs, and `trimmer` also removes.
+/// A PostgreSQL server, which ends with the value or with the test process. Its database `vault` has the table; the
+/// user `writer` syncs, and `trimmer` also removes.
 final class PostgresServer: Sendable {
     static let password: StaticString = "correct horse"
 
-    /// That of tests which leave it running.
+    /// The server for tests that leave it running.
     static let shared = Result { try PostgresServer() }
 
-    /// Where Debian has the server's programs.
+    /// The directory of the server's programs on Debian.
     static let binaries: String? = {
         let root = "/usr/lib/postgresql"
         let versions = (try? FileManager.default.contentsOfDirectory(atPath: root)) ?? []
@@ -34,7 +34,7 @@ final class PostgresServer: Sendable {
     let port: UInt16
     private let process: Mutex<Running>
 
-    /// Unchecked: the lock of its owner is held by one thread at a time.
+    /// Unchecked: only one thread at a time holds the owner's lock.
     private struct Running: @unchecked Sendable {
         let process = Process()
         let input = Pipe()
@@ -62,10 +62,10 @@ final class PostgresServer: Sendable {
         port = try Self.freePort()
         let running = Running()
         let script = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "server.sh").path()
-        // Its file may lie where the server's user may not look.
+        // The server's user may not have access to the script's directory.
         let text = try String(contentsOfFile: script, encoding: .utf8)
         var arguments = ["sh", "-c", text, "server.sh", Self.binaries ?? "", directory.path.string, String(port)]
-        // No server runs as root.
+        // PostgreSQL refuses to run as root.
         if getuid() == 0 {
             guard chown(directory.path.string, 65534, 65534) == 0 else { throw Failed(what: "chown") }
             arguments = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"] + arguments
@@ -95,7 +95,7 @@ final class PostgresServer: Sendable {
         }
     }
 
-    /// Ends the server at once, as a power cut does.
+    /// Kills the server, like a power cut.
     func kill() throws { try ask("kill") }
 
     func start() throws { try ask("start") }
@@ -108,7 +108,7 @@ final class PostgresServer: Sendable {
         try ask("sql \(database) \(path)")
     }
 
-    /// A database with the table; the server has the roles already.
+    /// Makes a database with the table; the server has the roles already.
     func makeDatabase(_ name: String) throws {
         try sql("CREATE DATABASE \(name);", in: "postgres")
         let statements = PostgresSchema.text.split(separator: "\n").filter { !$0.hasPrefix("CREATE ROLE") }
@@ -120,14 +120,14 @@ final class PostgresServer: Sendable {
         guard answer == "done" else { throw Failed(what: "\(line): \(answer)") }
     }
 
-    /// A port of this machine that no process has.
+    /// Returns a free port of this machine.
     private static func freePort() throws -> UInt16 {
         let descriptor = try listener()
         defer { close(descriptor) }
         return try boundPort(descriptor)
     }
 
-    /// A socket that takes connections, and says nothing.
+    /// Returns a socket that accepts connections, and sends nothing.
     static func listener() throws -> CInt {
         let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
         var address = sockaddr_in()
@@ -154,7 +154,7 @@ final class PostgresServer: Sendable {
 
     // MARK: Ways in
 
-    /// By TLS, as `localhost`.
+    /// Returns access by TLS, as `localhost`.
     func access(
         _ user: String = "trimmer", database: String = "vault", host: String = "localhost",
         password: Secret? = Secret(stringLiteral: PostgresServer.password), authorities: String? = "ca.pem"
@@ -164,7 +164,7 @@ final class PostgresServer: Sendable {
             RemoteCredentials(password: password, authorities: authorities.map { directory.path.appending($0) }))
     }
 
-    /// By the socket, without a password.
+    /// Returns access by the socket, without a password.
     func socketAccess(_ user: String = "trimmer") throws -> RemoteAccess {
         let socket = directory.path.string.replacingOccurrences(of: "/", with: "%2F")
         return RemoteAccess(try RemoteURL("postgres://\(user)@\(socket):\(port)/vault"))
@@ -172,7 +172,7 @@ final class PostgresServer: Sendable {
 }
 
 extension PostgresRecordStore {
-    /// With a connection of its own, as another process has.
+    /// Makes a store with its own connection, like another process.
     convenience init(_ remote: RemoteAccess, realm: RealmID, patience: PostgresPatience = PostgresPatience()) {
         self.init(remote, realm: realm, PostgresLine(remote.credentials), patience)
     }

@@ -10,7 +10,7 @@ import VaultFormat
 @testable import VaultSync
 @testable import VaultSyncPostgres
 
-/// A database as a place for records: who gets in, what a server may refuse, and what outlasts its end.
+/// A database as a store of records: admission, refusals, and durability.
 @Suite(.enabled(if: PostgresServer.isInstalled))
 struct PostgresStoreTests {
     private static let log = RecordStream.logs[0]
@@ -105,7 +105,7 @@ struct PostgresStoreTests {
         let store = try PostgresRecordStore(server.socketAccess(), realm: realm, patience: patience)
         let other = try PostgresConnection.open(server.socketAccess(), PostgresPatience())
         var hasGivenUp = false
-        // A transaction that is not over has the address.
+        // An open transaction holds the address.
         let values: [PostgresValue] = [
             .bytea(realm), .smallint(1), .bytea(Self.log.name), .bigint(1), .bytea(StoredRecord.of(Self.log, 1).bytes),
         ]
@@ -134,7 +134,7 @@ struct PostgresStoreTests {
         #expect(values("host", found) == ["db.example", "db.example"])
         #expect(values("sslmode", found) == ["verify-full", "verify-full"])
         func here(_ host: RemoteURL.Host) throws -> [PostgresAddress] {
-            // Nobody is asked where this machine is.
+            // A loopback name is not looked up.
             try PostgresAddress.all(of: host, remote, within: .zero) { _ in ["192.0.2.9"] }
         }
         #expect(try values("hostaddr", here(hosts[1])) == ["127.0.0.1", "::1"])

@@ -1,15 +1,15 @@
 #!/bin/sh
-# A server of PostgreSQL in a directory of a test's own, for as long as its input is open.
+# Runs a PostgreSQL server in a test's directory, until its input ends.
 #   server.sh BINARIES DIRECTORY PORT
-# It speaks TLS as localhost, by the authority ca.pem; other.pem is of another authority. Lines of its input are `kill`,
-# `start` and `sql DATABASE FILE`; each is answered by one line.
+# The server speaks TLS as localhost, with the authority ca.pem; other.pem is another authority. Its input has lines
+# `kill`, `start` and `sql DATABASE FILE`, each of which is answered by one line.
 set -eu
 bin=$1 dir=$2 port=$3
 cd "$dir"
 umask 077
 
 start() {
-    # A killed server's children have to end before another one begins.
+    # The children of a killed server have to end before another server starts.
     for _ in 1 2 3 4 5 6 7 8 9 10; do
         "$bin/pg_ctl" -D data -w -t 300 -l server.log start >>log 2>&1 </dev/null && return
     done
@@ -54,8 +54,8 @@ echo started
 while read -r command database file; do
     case $command in
     kill)
-        # All of it, as a power cut does. What nobody has waited for keeps its number, and files with that number a
-        # server from starting.
+        # Kills all processes, like a power cut. A process that was not reaped keeps its number, and files with that
+        # number prevent a server's start.
         postmaster=$(head -n 1 data/postmaster.pid)
         pkill -KILL -P "$postmaster" || :
         kill -KILL "$postmaster" && rm -f data/postmaster.pid .s.PGSQL.* && echo done

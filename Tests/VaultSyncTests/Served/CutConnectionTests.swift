@@ -11,16 +11,16 @@ import VaultStorage
 
 @testable import VaultSync
 
-/// Connections to a server that end at every frame of a sync, and within it.
+/// Connections to a server that end after every frame of a sync, or within one.
 struct CutConnectionTests {
-    /// Where a connection ends.
+    /// The point at which a connection ends.
     struct Cut: Sendable {
         let isOfDevice: Bool
-        /// How many frames go through before it.
+        /// The number of frames that pass before it.
         let frames: Int
-        /// How many bytes of the next.
+        /// The number of bytes of the next frame that pass.
         let part: Int
-        /// Whether later connections end there as well.
+        /// Whether later connections end there too.
         let isLasting: Bool
     }
 
@@ -86,9 +86,9 @@ private final class CutEngine: RemoteEngine {
 
     init(_ disk: any VaultFileSystem) { self.disk = disk }
 
-    /// New connections are to be cut off there.
+    /// Sets the point at which new connections are cut.
     ///
-    /// - Returns: whether one was since the last time.
+    /// - Returns: whether a connection was cut since the last call.
     @discardableResult
     func begin(_ cut: CutConnectionTests.Cut?) -> Bool {
         state.withLock { state in
@@ -118,7 +118,7 @@ private final class CutEngine: RemoteEngine {
         }
     }
 
-    /// Passes on what a device and a server say until one of them ends, or the connection is cut off.
+    /// Relays frames between a device and a server until one of them ends, or the connection is cut.
     private func relay(_ input: Int32, _ output: Int32) throws {
         let (there, back) = (try StopPipe.pipe(), try StopPipe.pipe())
         let serving = DispatchGroup()

@@ -6,13 +6,13 @@ import VaultFormat
 
 @testable import VaultSync
 
-/// What a device makes of a server that does not keep to the protocol.
+/// A device's reaction to a server that violates the protocol.
 struct HostilePeerTests {
     typealias Script = @Sendable (FramePipes, inout FrameReader) throws(PipeFailure) -> Void
 
     private static let log = RecordStream.logs[0]
 
-    /// A store whose server greets, and then does what the script says to each connection.
+    /// Returns a store whose server greets, and then runs the script on each connection.
     private static func store(
         patience: Duration = .seconds(30), _ script: @escaping Script
     ) -> ServedRecordStore {
@@ -27,7 +27,7 @@ struct HostilePeerTests {
                 guard (try? reader.readGreeting()) != nil else { return }
                 do throws(PipeFailure) {
                     try script(pipes, &reader)
-                    // Until the device has had enough.
+                    // Reads until the device closes the connection.
                     while true { _ = try reader.next(idle: nil) }
                 } catch {}
             }
@@ -175,7 +175,7 @@ struct HostilePeerTests {
                         input: input, output: output, ownsDescriptors: false, patience: .seconds(30)),
                     let stop = try? StopPipe()
                 else { return }
-                // Alive, but deaf: until the device has closed its ends.
+                // Sends signs of life but no answers, until the device closes its ends.
                 do throws(PipeFailure) {
                     try pipes.send(ServedFrame.greeting)
                     while true {

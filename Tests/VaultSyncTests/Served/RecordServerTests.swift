@@ -10,7 +10,7 @@ import VaultStorage
 
 @testable import VaultSync
 
-/// What a server lets a device do, and what it makes of one that does not keep to the protocol.
+/// The rights of a device at a server, and the server's reaction to violations of the protocol.
 struct RecordServerTests {
     private static let log = RecordStream.logs[0]
     private let directory: TemporaryDirectory
@@ -89,7 +89,7 @@ struct RecordServerTests {
 
     // MARK: Hostile devices
 
-    /// - Returns: what the server says at its end; nil: the device has gone.
+    /// - Returns: the server's reason for its end; `nil` if the device has gone.
     private func end(after bytes: [UInt8], isTaken: Bool = true) throws -> String? {
         let (there, back) = (try StopPipe.pipe(), try StopPipe.pipe())
         let pipes = try FramePipes(

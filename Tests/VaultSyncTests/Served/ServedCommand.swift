@@ -5,7 +5,7 @@ import TestSupport
 
 @testable import VaultSync
 
-/// `vault remote serve` as ssh runs it, without ssh.
+/// `vault remote serve` as run by ssh, but without ssh.
 final class ServedCommand: ServedPeer {
     private let directory: TemporaryDirectory
     private let process = Process()
@@ -19,7 +19,7 @@ final class ServedCommand: ServedPeer {
         try process.run()
     }
 
-    /// - Parameter directory: is there as long as the link.
+    /// - Parameter directory: kept as long as the link.
     static func link(to directory: TemporaryDirectory) throws -> ServedLink {
         ServedLink { () throws(RecordStoreError) in
             let command: ServedCommand
@@ -39,7 +39,7 @@ final class ServedCommand: ServedPeer {
     func reason(of failure: PipeFailure) -> RecordStoreError { .unreachable("\(failure)") }
 
     func end() {
-        // A thread of the tests' pool keeps other signals to itself, and so do its children.
+        // Threads of the tests' pool block other signals, and child processes inherit that.
         kill(process.processIdentifier, SIGKILL)
         process.waitUntilExit()
     }

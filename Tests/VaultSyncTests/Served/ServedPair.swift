@@ -7,15 +7,15 @@ import VaultFormat
 
 @testable import VaultSync
 
-/// Both ends of a conversation, in one process.
+/// Both ends of a connection, in one process.
 enum ServedPair {
-    /// A peer of which nothing is known but its pipes.
+    /// A peer that is known only by its pipes.
     struct Peer: ServedPeer {
         func reason(of failure: PipeFailure) -> RecordStoreError { .unreachable("\(failure)") }
         func end() {}
     }
 
-    /// Runs the other side on a thread of its own, which closes its ends when it is done.
+    /// Runs the other side on its own thread, which closes its ends when finished.
     static func connection(
         patience: Duration, _ other: @escaping @Sendable (_ input: Int32, _ output: Int32) -> Void
     ) throws(RecordStoreError) -> ServedConnection {
@@ -33,7 +33,7 @@ enum ServedPair {
         return try ServedConnection(pipes, with: Peer())
     }
 
-    /// - Parameter directory: is there as long as the link.
+    /// - Parameter directory: kept as long as the link.
     static func link(
         to root: FilePath, _ rules: RecordServer.Rules = .init(), keeping directory: TemporaryDirectory? = nil
     ) -> ServedLink {

@@ -191,11 +191,11 @@ struct RecordStoreTests {
     }
 }
 
-/// What a hint finds, and takes away.
+/// A watch that its own hint can find and take.
 private final class KeptWatch: Sendable {
     private let state = Mutex<(watch: (any RecordWatch)?, count: Int)>((nil, 0))
 
-    /// How often one was taken.
+    /// The number of times that a watch was taken.
     var count: Int { state.withLock { $0.count } }
 
     func put(_ watch: any RecordWatch) { state.withLock { $0.watch = watch } }

@@ -20,7 +20,7 @@ enum StoreKind: CaseIterable {
             + (PostgresServer.isInstalled ? [.postgres] : []) + (EtcdServer.isThere ? [.etcd] : [])
     }
 
-    /// Whether it tells at once of what is stored.
+    /// Whether the store sends hints at once.
     var tells: Bool {
         switch self {
         case .memory, .folderInMemory, .folderOnSimulatedDisk, .folderOnNamingDisk: false
