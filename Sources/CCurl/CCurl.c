@@ -193,7 +193,7 @@ ccurl *ccurl_open(const char *authorities, const char *certificate, const char *
     failed |= lib.set(this->easy, HEADERDATA, (void *)this);
     failed |= lib.set(this->easy, SOCKOPTFUNCTION, prepare);
     failed |= lib.set(this->easy, SOCKOPTDATA, (void *)this);
-    // From 7.87 on: the end of a request does not wait for the end of a name look-up.
+    // Since 7.87: the end of a request does not wait for the end of a name look-up.
     lib.set(this->easy, QUICK_EXIT, 1L);
     if (authorities) {
         // Otherwise the folder of the system's authorities would still be trusted.

@@ -24,9 +24,9 @@ package struct VaultFinder {
     package enum Way: Equatable, Sendable {
         /// The agent serves; if it is locked, only what a locked vault offers.
         case agent
-        /// The agent serves once a person has unlocked it.
+        /// The agent serves after a person has unlocked it.
         case agentOncePersonUnlocks
-        /// This process unlocks the vault with what it has.
+        /// This process unlocks the vault by its own means.
         case ownKey
         /// Nothing unlocks the vault.
         case nothing
@@ -40,10 +40,11 @@ package struct VaultFinder {
     /// Looks for the agent of a vault.
     ///
     /// - Parameters:
-    ///   - isNamed: whether what unlocks was named for this very call. It is meant, and no agent is looked for.
-    ///   - groups: those of the caller; nil: those of the process, for which a policy of the agent's may have others.
-    ///   - givesWay: whether a policy may have others for these as well.
-    ///   - doWithout: hears why an agent is there and cannot be asked; throws where nothing else will do.
+    ///   - isNamed: whether the unlocking secret was named for this call. Then it is used, without a look for an
+    ///     agent.
+    ///   - groups: the caller's groups; `nil` uses those of the process, which a policy of the agent may replace.
+    ///   - givesWay: whether a policy may replace the given groups as well.
+    ///   - doWithout: receives the reason why an agent cannot be used; throws if nothing else will do.
     package init(
         _ vault: LockedVault, isNamed: Bool = false, groups: AccessGroups?, givesWay: Bool = false,
         purpose: AgentClient.Purpose = .reveal, doWithout: (VaultError) throws(VaultError) -> Void

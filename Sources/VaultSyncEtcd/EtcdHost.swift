@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 internal import VaultSync
 
-/// One member of a cluster.
+/// A member of a cluster.
 struct EtcdHost {
     /// The shown name.
     let name: String

@@ -57,7 +57,7 @@ cpostgres_result *cpostgres_next(cpostgres *);
 int cpostgres_notification(cpostgres *, char *text, size_t capacity);
 
 #define CPOSTGRES_DONE 0
-// One row of several, and the end of the answer with all remaining rows or none.
+// Either one row of several, or the end of the answer with all remaining rows or none.
 #define CPOSTGRES_ROW 1
 #define CPOSTGRES_ROWS 2
 // The end of a transaction.

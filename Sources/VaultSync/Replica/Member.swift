@@ -118,7 +118,7 @@ package struct Member {
         state.clock = max(state.clock, min(stamp, wall + Member.hour << 16))
     }
 
-    /// One hour, in milliseconds.
+    /// The length of an hour, in milliseconds.
     static let hour: UInt64 = 3_600_000
 
     // MARK: The content of a log's head
