@@ -105,7 +105,7 @@ struct FollowingTests {
         homes.place.isAway = false
         while try !services(homes.clients[1]).contains("a") { await changes.awaitAdded() }
         homes.said.awaitReport(back)
-        // One of the two agents may have had nothing to publish, and so may not have noticed.
+        // Perhaps only one agent noticed: the other may have had nothing to publish.
         #expect((1...2).contains(homes.said.count(lost)))
         #expect(homes.said.count(back) <= homes.said.count(lost))
     }

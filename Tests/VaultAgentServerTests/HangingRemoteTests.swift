@@ -81,7 +81,7 @@ struct HangingRemoteTests {
         let client = homes.clients[0]
         homes.place.beginToHang()
         try client.add(.generic("a"))
-        // One sync of each agent hangs, and no second one begins.
+        // In each agent one sync hangs, and no second one begins.
         let other = try homes.agents[1].connection()
         _ = try other.greet()
         other.send(SyncRequest(withFingerprint: false), 2)

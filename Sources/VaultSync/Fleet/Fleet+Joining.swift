@@ -17,7 +17,7 @@ extension Fleet {
     ///   - given: the recovery code that the owner already knows; `nil` makes a new one.
     ///   - show: receives the code before the fleet exists.
     /// - Returns: the code.
-    /// - Throws: `.remoteInUse` if the folder has a fleet; an error of `show`, before anything has happened.
+    /// - Throws: `.remoteInUse` if the folder has a fleet; an error of `show`, before there is a fleet.
     @discardableResult
     package func found(
         _ url: RemoteURL, credentials: RemoteCredentials = RemoteCredentials(),

@@ -28,7 +28,7 @@ package struct ReplicaPolicy: Sendable {
 /// The device's clock as a stamp: milliseconds since 1970 << 16.
 package typealias WallClock = () -> UInt64
 
-/// One device's part in a fleet: the member, its items and its mirror. The state of one sync with one remote is a
+/// A device's part in a fleet: the member, its items and its mirror. The state of one sync with one remote is a
 /// ``SyncRun``.
 ///
 /// Not thread-safe; only one sync at a time.

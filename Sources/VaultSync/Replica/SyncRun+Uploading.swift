@@ -32,8 +32,8 @@ extension SyncRun {
         try flush()
     }
 
-    /// Reports records that were lost from the middle of a log: a server put back under a device that goes on writing
-    /// keeps the last records and lacks those before. The upload heals that.
+    /// Reports records that were lost from the middle of a log: a server that was restored while a device kept writing
+    /// has the last records and lacks those before. The upload heals that.
     private func noteHole(_ lost: [UInt64], of stream: RecordStream, _ head: StreamHead?, _ remote: RemoteState) {
         guard stream.kind == .log, let head, let seen = remote.seen[stream], seen <= head.last else { return }
         let count = lost.count { $0 > head.first && $0 <= seen }

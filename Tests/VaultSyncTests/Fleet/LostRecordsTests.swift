@@ -7,7 +7,7 @@ import VaultFormat
 
 /// Remotes that have lost records.
 struct LostRecordsTests {
-    /// A server put back while a device writes has the device's last record, and none of those before.
+    /// A server restored while a device writes has the device's last record, and none of those before.
     @Test func `records that are gone below the end of a log are said to be gone, and put back`() throws {
         let homes = try Home.fleet(["a", "b"])
         for number in 0..<3 {

@@ -219,7 +219,7 @@ struct HostilePeerTests {
                         let pipes = try? FramePipes(
                             input: input, output: output, ownsDescriptors: false, patience: .seconds(30))
                     else { return }
-                    // One answer, and the end.
+                    // Sends one answer, and ends.
                     var reader = FrameReader(pipes)
                     try? pipes.send(ServedFrame.greeting)
                     try? reader.readGreeting()
