@@ -3,9 +3,9 @@ internal import ArgumentParser
 
 /// The arguments of a frequent command in its plain form: words, options with a value, and flags.
 ///
-/// ArgumentParser finds a command's options by reflection, which costs about 25 million instructions in a process that
-/// has 2 million of its own to do. A ``PlainCommand`` takes its arguments from here instead. Anything that is not
-/// plain, a mistake included, is left to the parser, which alone knows messages, help and completions.
+/// ArgumentParser finds a command's options by reflection, which costs about 25 million instructions in a process
+/// that has 2 million of its own to do. A ``PlainCommand`` takes its arguments from here instead. The parser still
+/// handles all other arguments, including mistakes: it alone knows messages, help and completions.
 struct PlainArguments {
     /// The options of all plain commands that have a value.
     private static let valued: Set<String> = [
@@ -19,7 +19,7 @@ struct PlainArguments {
     private var given: Set<String> = []
     private var behindTerminator: ArraySlice<String>?
 
-    /// - Returns: `nil` when an argument is neither a word nor a known option with its value.
+    /// - Returns: `nil` if an argument is neither a word nor a known option with its value.
     init?(_ arguments: ArraySlice<String>) {
         var rest = arguments
         while let argument = rest.popFirst() {
@@ -48,18 +48,18 @@ struct PlainArguments {
     /// Takes the next word.
     mutating func word() -> String? { words.popFirst() ?? behindTerminator?.popFirst() }
 
-    /// Takes what stands behind `--`.
+    /// Takes the words after `--`.
     mutating func command() -> [String] {
         defer { behindTerminator = nil }
         return Array(behindTerminator ?? [])
     }
 
-    /// Takes the value of an option. A second value stays, so that the arguments are not used up.
+    /// Takes the value of an option. A second value remains, so that the arguments are not used up.
     mutating func value(_ option: String) -> String? {
         values.firstIndex { $0.option == option }.map { values.remove(at: $0).value }
     }
 
-    /// Takes all values of an option, in their order.
+    /// Takes all values of an option, in order.
     mutating func values(_ option: String) -> [String] {
         var found: [String] = []
         while let value = value(option) { found.append(value) }
@@ -72,9 +72,9 @@ struct PlainArguments {
 
 /// A command that can take its arguments without the parser.
 protocol PlainCommand: ParsableCommand {
-    /// Sets every property: one that is not set ends the process when it is read.
+    /// Sets every property: reading an unset one would trap.
     ///
-    /// - Returns: `nil` when a word is missing or a value is not acceptable.
+    /// - Returns: `nil` if a word is missing or a value is invalid.
     init?(_ plain: inout PlainArguments)
 }
 
@@ -86,7 +86,7 @@ extension PlainCommand {
 }
 
 extension ParsableArguments {
-    /// Whether the parser would accept the values together.
+    /// Whether the parser would accept the combination of values.
     var isValid: Bool {
         var values = self
         return (try? values.validate()) != nil
@@ -98,8 +98,8 @@ enum PlainCommands {
         Get.self, Read.self, Otp.self, Run.self, GitCredential.self, DockerCredential.self, CargoCredential.self,
     ]
 
-    /// - Parameter arguments: those of the process, the command's name first.
-    /// - Returns: `nil` when the parser is to read them.
+    /// - Parameter arguments: the arguments of the process, beginning with the command's name.
+    /// - Returns: `nil` if the arguments are left to the parser.
     static func command(_ arguments: [String]) -> (any ParsableCommand)? {
         guard let name = arguments.first, let command = all.first(where: { $0.configuration.commandName == name })
         else { return nil }

@@ -236,7 +236,7 @@ extension CommandError {
 }
 
 extension String {
-    /// Like ``printable``, but keeps the line ends.
+    /// The text like ``printable``, with the line ends kept.
     var printableLines: String {
         split(separator: "\n", omittingEmptySubsequences: false).map { line in
             let indent = line.prefix { $0 == " " }

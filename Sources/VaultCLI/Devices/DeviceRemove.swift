@@ -44,7 +44,7 @@ struct DeviceRemove: ParsableCommand {
         }
     }
 
-    /// - Returns: false: the command is to do it itself.
+    /// - Returns: `false` if the command has to do it itself.
     private func remove(through agent: AgentClient) throws -> Bool {
         guard let secrets = try vault.byAgent(DeviceSecretsRequest(name))?.secrets else { return false }
         try confirm(vault.fleetStatus().devices)
@@ -56,7 +56,7 @@ struct DeviceRemove: ParsableCommand {
         return true
     }
 
-    /// Looks whether it can be removed, and asks.
+    /// Checks that the device can be removed, and asks for confirmation.
     private func confirm(_ devices: [FleetDevice]) throws {
         let matching = devices.filter { $0.name == name }
         guard let device = matching.first else { throw SyncError.noSuchDevice }
@@ -69,7 +69,7 @@ struct DeviceRemove: ParsableCommand {
             "Remove '\(name.printable)' (\(device.role.label)) from the fleet? What it has read it keeps.")
     }
 
-    /// - Throws: why it is not removed yet.
+    /// - Throws: the reason, if the removal has to wait for a remote.
     private func tell(
         of outcomes: [SyncOutcome], _ delay: SyncError?, _ names: DeviceNames
     ) throws {

@@ -3,7 +3,7 @@ internal import Vault
 internal import VaultFormat
 internal import VaultSync
 
-/// The items whose secrets a device can read, or could.
+/// The items whose secrets a device can read, or could read before its removal.
 struct ReadableItems: Encodable {
     private let device: DeviceSummary
     private let readable: [ItemOutput]

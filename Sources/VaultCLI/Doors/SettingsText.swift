@@ -53,7 +53,7 @@ struct SettingsText: Equatable {
         bytes += Array("[\(group)]".utf8) + end + line + end
     }
 
-    /// Restores a key to its state in an older text; nothing else of that text is used.
+    /// Restores a key to its state in an older text, and takes nothing else from that text.
     mutating func putBack(_ key: String, in group: String, as it: SettingsText) {
         let (old, now) = (it.find(key, group), find(key, group))
         guard let value = now.value, let line = now.line else { return }

@@ -20,7 +20,7 @@ struct DirectoryGuard: ~Copyable {
 
     deinit { close(lifeline) }
 
-    /// Ends the guard: there is nothing left to remove.
+    /// Ends the guardian: there is nothing left to remove.
     consuming func letGo() {
         var done: UInt8 = 1
         _ = unsafe write(lifeline, &done, 1)

@@ -2,7 +2,7 @@
 internal import VaultFormat
 internal import VaultSync
 
-/// Whose a log is, as people call the device. Names are others' choice, and made fit for a terminal here.
+/// The names of the devices, by log. Other devices choose the names, so this type escapes them for a terminal.
 struct DeviceNames {
     private let names: [LogID: String]
 
@@ -10,7 +10,7 @@ struct DeviceNames {
 
     init(_ fleet: Fleet) { names = (try? fleet.deviceNames()) ?? [:] }
 
-    /// Nil: of a device that is not known yet, or of none.
+    /// Returns the device's name; `nil` for an unknown device, or without a log.
     func name(of log: LogID?) -> String? { log.flatMap { names[$0] } }
 
     func phrase(of log: LogID) -> String {

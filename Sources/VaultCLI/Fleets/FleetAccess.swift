@@ -7,36 +7,37 @@ internal import VaultAgentServer
 internal import VaultSync
 
 extension VaultOptions {
-    /// Runs the body on the fleet of the vault, which is opened in this process: what other devices told opens with the
-    /// vault's keys alone, and those never leave an agent.
+    /// Runs the body on the fleet of the vault, which this process opens itself: reading records of other devices takes
+    /// the vault's keys, and an agent never hands out its keys.
     ///
     /// - Parameters:
-    ///   - mustBelong: whether the vault has to belong to a fleet already.
-    ///   - before: what is to be asked before the passphrase.
+    ///   - mustBelong: whether to refuse a vault that belongs to no fleet.
+    ///   - before: asks questions before the passphrase.
     func withFleet<R>(
         mustBelong: Bool = true, before: () throws -> Void = {}, _ body: (Fleet, Vault) throws -> R
     ) throws -> R {
         let locked = try locked()
         guard !mustBelong || locked.isReplicated else { throw SyncError.notJoined }
         return try withOpened(before: before) { opened, secret in
-            // The passphrase that the command was given is what an item that demands a person wants.
+            // The given passphrase also counts as the user's consent for items that require it.
             let vault = secret.kind.takesPassphrase ? opened.attended() : opened
             return try FleetAccess.naming(vault) { try body($0, vault) }
         }
     }
 
-    /// The agent that has the vault open and takes changes of its fleet. Nil: the command line says what to unlock
-    /// with, or there is none.
+    /// Returns the agent that has the vault unlocked; `nil` if the command line names a source of the secret, or there
+    /// is no such agent.
     func openAgent() throws -> AgentClient? {
         guard !unlocking.hasSource, let agent = try VaultAccess.agent(of: locked().path) else { return nil }
         return agent.greeting.state == .unlocked ? agent : nil
     }
 
-    /// Has the agent make a change of the fleet.
+    /// Asks the agent to change the fleet.
     ///
-    /// - Returns: nil: the agent cannot, and the command is to do it itself. Its service may not reach what the command
-    ///   reaches, and a person may have to allow it.
-    /// - Throws: why it was not made.
+    /// - Returns: `nil` if the agent cannot, and the command has to do it itself: the sandbox of the agent's service
+    ///   may
+    ///   bar a folder or the network, and the agent may need the user's consent.
+    /// - Throws: the reason, if the change failed.
     func byAgent<Request: AgentRequest>(_ request: Request) throws -> FleetChange? where Request.Reply == SyncReply {
         guard let agent = try openAgent() else { return nil }
         let change: FleetChange
@@ -54,13 +55,15 @@ extension VaultOptions {
         }
     }
 
-    /// The conflicts, and a way to keep one value of one of them: of the agent, or of the vault that is opened here.
+    /// Passes the conflicts to the body, and a function that keeps one of a conflict's values: through the agent if it
+    /// has
+    /// the vault unlocked, else on the vault opened here.
     func withConflicts(
         revealing: Bool,
         _ body: ([ItemConflict], DeviceNames, _ resolve: (ItemConflict, Int) throws -> Void) throws -> Void
     ) throws {
         if let agent = try openAgent() {
-            // An item that demands a person is opened with the passphrase, as ever.
+            // Items that require the user's consent fall through to the passphrase.
             agent.asking = .never
             let told: (conflicts: [ItemConflict], names: DeviceNames)?
             do throws(VaultError) {
@@ -84,14 +87,14 @@ extension VaultOptions {
         }
     }
 
-    /// What the vault knows of its fleet: the agent says it where that has the vault open.
+    /// Returns the state of the fleet as this device knows it, from the agent if it has the vault unlocked.
     func fleetStatus() throws -> FleetStatus {
         guard try locked().isReplicated else { throw SyncError.notJoined }
         let said: FleetLook? = try access(.ofCommand, onlyReads: true).withVault { vault in
             do {
                 return try vault.fleetLook()
             } catch VaultError.agent(.protocolViolation) {
-                // An agent of another version, which does not know the message.
+                // An agent of another version does not know the message.
                 return nil
             }
         }
@@ -102,7 +105,7 @@ extension VaultOptions {
         return status
     }
 
-    /// Syncs the vault: in the agent where that has it open, else in this process.
+    /// Syncs the vault: in the agent if it has the vault unlocked, else in this process.
     func synced(withFingerprint: Bool) throws -> SyncResult {
         let locked = try locked()
         guard locked.isReplicated else { throw SyncError.notJoined }
@@ -110,7 +113,7 @@ extension VaultOptions {
             do {
                 return try Progress.during("syncing") { _ in try vault.synced(withFingerprint: withFingerprint) }
             } catch VaultError.agent(.protocolViolation) {
-                // An agent of another version, which knows the message in another form or not at all.
+                // An agent of another version knows a different form of the message, or none.
                 return nil
             }
         }
@@ -130,9 +133,9 @@ extension VaultOptions {
 }
 
 extension AgentClient {
-    /// Has the agent make a change of the fleet.
+    /// Asks the agent to change the fleet.
     ///
-    /// - Throws: why it was not made.
+    /// - Throws: the reason, if the change failed.
     func changed<Request: AgentRequest>(_ request: Request) throws -> FleetChange where Request.Reply == SyncReply {
         let change: FleetChange = try fleetChange(request)
         if let failure = change.failure { throw CommandError(failure, of: DeviceNames(change.deviceNames)) }
@@ -141,7 +144,8 @@ extension AgentClient {
 }
 
 extension SyncResult {
-    /// Whether a folder cannot be written to by the agent alone: its service sees most of the file system read-only.
+    /// Whether this process can write to a folder that the agent cannot: its service sees most of the file system
+    /// read-only.
     fileprivate var isBeyondAgent: Bool {
         outcomes.contains { outcome in
             guard outcome.url.scheme == .file,
@@ -153,14 +157,14 @@ extension SyncResult {
 }
 
 enum FleetAccess {
-    /// For a sync of an agent's that nobody has asked for.
+    /// The timeout for a background sync by the agent, in which the vault is busy.
     static let patience = Duration.seconds(5)
 
-    /// Runs the body on the fleet of an open vault; in what it throws, logs have the names of their devices.
+    /// Runs the body on the fleet of an open vault, and names the devices in alarms that the body throws.
     static func naming<R>(_ vault: Vault, _ body: (Fleet) throws -> R) throws -> R {
         let fleet = try Fleet(vault, engines: .all(.system), patience: patience)
         do { return try body(fleet) } catch SyncError.vault(let error) {
-            // The file is named where it was opened.
+            // The error gets the file name where the vault was opened.
             throw error
         } catch SyncError.alarm(let alarm) {
             throw CommandError(alarm, of: DeviceNames(fleet))

@@ -4,14 +4,16 @@ internal import Vault
 internal import VaultFormat
 internal import VaultSync
 
-/// What could go wrong in a fleet.
+/// The findings of 'vault doctor' about a fleet.
 enum FleetCheck {
-    /// Since when a device is to be worth a look, in seconds: each tells something once a day if others do.
+    /// The age of a device's last record, in seconds, that is worth a warning. Devices write at least once a day if
+    /// others
+    /// write.
     private static let silence = 30.0 * 86_400
-    /// How far a clock is followed.
+    /// The tolerated lead of another device's clock, in seconds.
     private static let ahead = 3_600.0
 
-    /// - Parameter hasNetwork: whether the agent's service was given the network.
+    /// - Parameter hasNetwork: whether the agent's service may use the network.
     static func findings(
         _ summary: FleetSummary, hasNetwork: Bool = AgentNetwork.isOpen(), now: Date = Date()
     ) -> [Finding] {
@@ -88,7 +90,7 @@ enum FleetCheck {
         return findings
     }
 
-    /// Why a remote cannot be used.
+    /// Returns the reason why a remote cannot be used.
     private static func text(_ failure: SyncError, _ remote: RemoteURL) -> String {
         let url = remote.text.printable
         if remote.scheme == .file, failure == .store(.unreachable(remote.folder.string)) {

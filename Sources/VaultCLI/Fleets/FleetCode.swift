@@ -4,14 +4,14 @@ internal import Vault
 internal import VaultCrypto
 internal import VaultSync
 
-/// A code of a fleet, as it is shown once.
+/// Output of a fleet's recovery code or joining code, which is shown once.
 enum FleetCode {
-    /// Runs a change of the fleet that shows its code before anything happens. A code that cannot be shown ends the
+    /// Runs a change of the fleet that shows its code before it takes effect. A failure to show the code cancels the
     /// change.
     ///
     /// - Parameters:
     ///   - show: writes the code.
-    ///   - change: is given what shows the code.
+    ///   - change: receives the function that shows the code.
     static func showing<R>(
         with show: (RecoveryCode) throws -> Void,
         during change: ((RecoveryCode) throws(SyncError) -> Void) throws -> R
@@ -29,13 +29,13 @@ enum FleetCode {
         } catch { throw failure ?? error }
     }
 
-    /// The code alone.
+    /// Writes the code alone, followed by a newline.
     static func write(_ code: RecoveryCode) throws {
         try code.text().withBytes { try Output.write($0) }
         try Output.write("\n")
     }
 
-    /// An object with the code in it, if there is one.
+    /// Writes a JSON object, with the code as a member if given.
     static func write(_ object: [String: String], with code: RecoveryCode?) throws {
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]

@@ -49,7 +49,7 @@ extension CommandError {
         }
     }
 
-    /// As ``init(_:)``; an alarm says whose record it is about.
+    /// Like ``init(_:)``, and names the device whose record an alarm is about.
     init(_ error: SyncError, of names: DeviceNames) {
         if case .alarm(let alarm) = error { self.init(alarm, of: names) } else { self.init(error) }
     }
@@ -67,7 +67,7 @@ extension CommandError {
         self.init(status, error.phrase.printable, hint: hint)
     }
 
-    /// What was found about records, and whose they are.
+    /// Makes the error of an alarm, with the name of the device that owns the record.
     init(_ alarm: Alarm, of names: DeviceNames = DeviceNames()) {
         self.init(alarm.kind.status, alarm.message(of: names), hint: alarm.hint)
     }

@@ -6,30 +6,30 @@ internal import VaultAgentServer
 internal import VaultFormat
 internal import VaultSync
 
-/// What is known of a fleet without a look at a remote.
+/// The state of a fleet as this device knows it, without contacting a remote.
 struct FleetSummary: Encodable {
-    /// Whether it was not looked at, since the vault is locked.
+    /// Whether the state is unknown because the vault is locked.
     var isLocked = true
     var realm: String?
     var device: String?
-    /// Left out unless it was.
+    /// `true`, or left out.
     var isRemoved: Bool?
-    /// Devices that wait to be removed. Left out when there are none.
+    /// The names of devices that wait to be removed; left out if there are none.
     var removals: [String]?
     var onlySynchronizable: Bool?
     var remotes: [RemoteSummary]?
-    /// Items that were changed here and are not told.
+    /// The number of items that changed here and are not published yet.
     var pending: Int?
     var conflicts: Int?
-    /// When another device last had the same.
+    /// The time at which another device last had equal content.
     var lastEqual: String?
     var devices: [DeviceSummary]?
     var alarms: [AlarmOutput]?
-    /// How an agent stands with each remote that syncs unasked. Left out where none does.
+    /// The agent's background syncs, by remote; left out if there are none.
     var background: [FollowingSummary]?
-    /// What a look at the remotes has found. Nil: there was none.
+    /// The results of contacting the remotes; `nil` if none was contacted.
     private(set) var checks: [RemoteCheck]?
-    /// Nil while the vault is locked, or when its fleet is none of this device's.
+    /// The state; `nil` while the vault is locked, or if its fleet does not know this device.
     private(set) var status: FleetStatus?
 
     private enum CodingKeys: CodingKey {
@@ -55,10 +55,10 @@ struct FleetSummary: Encodable {
         self.status = status
     }
 
-    /// Opens the vault, or asks an agent that has it open, where nobody has to be asked for that.
+    /// Returns the state, from the vault or from an agent that has it unlocked; never prompts.
     ///
-    /// - Parameter checksRemotes: whether the remotes are looked at.
-    /// - Throws: what the unlocking throws where the command line says what to unlock with.
+    /// - Parameter checksRemotes: whether to contact the remotes.
+    /// - Throws: the error of unlocking, if the command line names a source of the secret.
     static func of(_ vault: VaultOptions, checksRemotes: Bool = false) throws -> FleetSummary {
         do {
             guard vault.unlocking.hasSource else { return try ofAgent(vault, checksRemotes) }
@@ -78,7 +78,7 @@ struct FleetSummary: Encodable {
         }
     }
 
-    /// As an agent has it that is open: nobody is asked for anything.
+    /// Returns the state from an unlocked agent, if there is one; never prompts.
     private static func ofAgent(_ vault: VaultOptions, _ checksRemotes: Bool) throws -> FleetSummary {
         let agent = try VaultFinder.agent(of: vault.locked().path, .ofCommand, doWithout: { _ in })
         guard let agent, agent.greeting.state == .unlocked else { return FleetSummary() }
@@ -104,7 +104,7 @@ struct FleetSummary: Encodable {
         }
     }
 
-    /// Each begins with a word of ten characters at most.
+    /// The lines for display. Each begins with a label of at most ten characters.
     var lines: [String] {
         guard let status else {
             return [

@@ -57,7 +57,7 @@ struct Sync: ParsableCommand {
         for outcome in outcomes {
             for note in outcome.notes { Output.warn("\(note.message(of: names)); this sync has mended that") }
         }
-        // What of several remotes is worst ends the command; the others are told as well.
+        // The most serious failure ends the command; the others are warnings.
         let worst = failures.min { $0.rank < $1.rank }
         if json {
             try Output.json(
@@ -84,7 +84,7 @@ struct Sync: ParsableCommand {
             return
         }
         guard count > 0, !json else { return }
-        // What people compare stands alone on standard output.
+        // Only the fingerprint goes to standard output, so that users can compare it.
         if fingerprint { Output.note(ConflictCount.text(count)) } else { try Output.line(ConflictCount.text(count)) }
     }
 
@@ -106,7 +106,7 @@ struct Sync: ParsableCommand {
 }
 
 extension SyncOutcome {
-    /// What is not mended. Nil: nothing.
+    /// Returns the most serious failure that the sync did not repair; `nil` if there is none.
     fileprivate func failure(_ names: DeviceNames) -> CommandError? {
         var failures = alarms.map { CommandError($0, of: names) }
         if let error { failures.append(CommandError(error, of: names)) }
@@ -125,7 +125,7 @@ extension SyncOutcome {
 }
 
 extension CommandError {
-    /// What concerns the fleet's truth comes before a remote that cannot be reached.
+    /// The order of seriousness: alarms about the fleet's records come before an unreachable remote.
     fileprivate var rank: Int {
         let order: [ExitStatus] = [.removed, .damaged, .forked, .rolledBack]
         return order.firstIndex(of: status) ?? order.count
@@ -134,7 +134,7 @@ extension CommandError {
 
 private struct SyncOutput: Encodable {
     var remotes: [RemoteOutput]
-    /// Left out where it is not known.
+    /// Left out if unknown.
     var conflicts: UInt64?
     var fingerprint: String?
 }
@@ -146,11 +146,11 @@ struct RemoteOutput: Encodable {
     var sent: Int
     var received: Int
     var items: Int
-    /// Items that an edit has kept from a deletion elsewhere.
+    /// The number of items that were deleted on one device and edited on another; the edit wins.
     var revived: Int
     var newLog: Bool
     var isLocked: Bool
-    /// Entries that wait until the vault is unlocked.
+    /// The number of entries that wait until the vault is unlocked.
     var waiting: Int
     var mended: [AlarmOutput]
     var alarms: [AlarmOutput]
@@ -170,7 +170,7 @@ struct RemoteOutput: Encodable {
     }
 }
 
-/// What was found about a record, and where that lies.
+/// An alarm about a record, with the record's position.
 struct AlarmOutput: Encodable {
     var kind: String
     var message: String

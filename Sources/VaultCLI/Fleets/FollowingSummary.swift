@@ -1,26 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 internal import VaultSync
 
-/// How an agent that syncs unasked stands with a remote.
+/// The state of an agent's background sync with one remote.
 struct FollowingSummary: Encodable {
     var url: String
-    /// Whether the remote tells of new records unasked.
+    /// Whether the remote notifies the agent of new records.
     var isWatched: Bool
-    /// Seconds since a sync last went through. Left out: none has, since the agent began.
+    /// The seconds since the last successful sync; left out if there was none since the agent started.
     var heardAgo: Int64?
-    /// Seconds until the next look or try. Left out: one is under way.
+    /// The seconds until the next sync; left out while one is running.
     var nextIn: Int64?
-    /// Why there was no sync. Left out: there was.
+    /// The reason why the last sync failed; left out if it succeeded.
     var error: String?
 
-    /// What the last sync that mended the remote found wrong. Left out: nothing was, since the agent began.
+    /// The fault that the last repairing sync found in the remote; left out if there was none since the agent started.
     var mended: Mended?
 
     struct Mended: Encodable {
-        /// The first finding; the rest are of the same sync.
+        /// The first finding; the others come from the same sync.
         var first: AlarmOutput
         var count: UInt64
-        /// Seconds.
+        /// The seconds since then.
         var ago: Int64
     }
 
@@ -39,7 +39,7 @@ struct FollowingSummary: Encodable {
         return "\(url.printable): \(error ?? heard), \(next)"
     }
 
-    /// Nil: nothing was wrong.
+    /// The line for display; `nil` if no fault was found.
     var mendedLine: String? {
         mended.map { mended in
             let more = mended.count == 1 ? "" : " (one of \(mended.count))"

@@ -2,7 +2,10 @@
 internal import VaultSync
 
 extension [SyncOutcome] {
-    /// Warns of each remote that a change of the fleet has not reached.
+    /// Prints the faults that the syncs found, and a warning for each remote that a change of the fleet has not
+    /// reached.
+    ///
+    /// - Parameter what: the consequence for an unreached remote, for display.
     func warn(_ what: String, _ names: DeviceNames) {
         for outcome in self {
             for note in outcome.notes { Output.warn("\(note.message(of: names)); this sync has mended that") }

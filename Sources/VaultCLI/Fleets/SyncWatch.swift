@@ -8,12 +8,12 @@ internal import VaultAgentServer
 internal import VaultCrypto
 internal import VaultSync
 
-/// Syncs a vault until it is told to end, and prints what comes of it.
+/// Syncs a vault until a signal ends the process, and prints the results.
 final class SyncWatch: Sendable {
     private let json: Bool
     private let end = DispatchSemaphore(value: 0)
     private let failure = Mutex<(any Error)?>(nil)
-    /// What was said of records already.
+    /// The alarms printed so far; each is printed once.
     private let alarms = Mutex<Set<Alarm>>([])
 
     init(json: Bool) { self.json = json }
@@ -52,7 +52,7 @@ final class SyncWatch: Sendable {
             let failure = CommandError(error)
             Output.warn("\(url.text.printable): \(failure.message)")
             if json { try Output.json(Turn(event: "lost", url: url.text, error: failure.message)) }
-            // Nothing is synced with a fleet that the device does not belong to.
+            // A removed device cannot sync any more.
             if error == .removed { throw failure }
         case .back(let url):
             if json {
@@ -90,12 +90,12 @@ final class SyncWatch: Sendable {
     private struct Synced: Encodable {
         var event = "synced"
         var remote: RemoteOutput
-        /// Left out where it is not known.
+        /// Left out if unknown.
         var conflicts: UInt64?
     }
 }
 
-/// A vault that this process has open.
+/// A vault opened in this process.
 private struct OpenedVault: FollowedVault {
     private let vault: Vault
     private let engines = RemoteEngines.all(.system)
@@ -104,7 +104,7 @@ private struct OpenedVault: FollowedVault {
     init(_ vault: Vault) { self.vault = vault }
 
     func outlook(isForced: Bool) -> FleetOutlook? {
-        // A file that cannot be read at this moment is looked at again with the next commit.
+        // A file that is unreadable right now is tried again at the next commit.
         guard seen.isNew(try? vault.sequence) || isForced else { return nil }
         return try? Fleet(vault, engines: engines).outlook()
     }
@@ -121,7 +121,7 @@ private struct OpenedVault: FollowedVault {
     }
 }
 
-/// A vault that an agent has open, which syncs with all remotes when it is asked to.
+/// A vault that an agent has unlocked. The agent syncs with all remotes at once.
 private struct AgentVault: FollowedVault {
     private let agent: AgentClient
     private let seen = SeenCommit()

@@ -7,7 +7,7 @@ internal import VaultImport
 
 struct CargoCredential: HelperCommand, PlainCommand {
     static let link = "cargo-credential-vault"
-    /// The argument with which cargo starts every provider.
+    /// The argument that cargo passes to every provider.
     static let option = "--cargo-plugin"
     static let configuration = CommandConfiguration(
         commandName: "cargo-credential",

@@ -45,7 +45,7 @@ struct DockerCredential: HelperCommand, PlainCommand {
 
     func run() throws {
         guard let action else {
-            // As docker's own helpers do.
+            // Docker's own helpers print the same text.
             try Output.line(DockerCredential.usage)
             throw CommandError(.failure, "docker names an action")
         }

@@ -57,7 +57,7 @@ struct Edit: ParsableCommand {
     /// Retries for as long as the user wants.
     private func save(_ unsaved: Unsaved) throws {
         var failure = CommandError(unsaved.reason)
-        // These two errors have an obvious remedy.
+        // Both errors have an obvious remedy.
         var asksFirst = failure.status != .locked && failure.status != .changed
         while true {
             if asksFirst {
@@ -110,7 +110,7 @@ struct Edit: ParsableCommand {
     private static func edited(_ old: Secret, at file: String) throws -> Secret {
         try old.withBytes { try Scratch.write($0, to: file) }
         let editor = ProcessEnvironment.variable("VISUAL") ?? ProcessEnvironment.variable("EDITOR") ?? "vi"
-        // Like git and other programs: the variable is the beginning of a command line.
+        // The variable is the beginning of a shell command line, as for git.
         let status = try Helper(["/bin/sh", "-c", editor + " \"$@\"", "sh", file]).run()
         guard status == 0 else {
             throw CommandError(.failure, "the editor failed (\(status)), and nothing was changed")

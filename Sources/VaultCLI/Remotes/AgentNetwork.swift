@@ -3,7 +3,7 @@ internal import FoundationEssentials
 internal import SystemPackage
 internal import VaultSync
 
-/// What the agent's service needs for a remote that is no folder: its unit has no network.
+/// The network access of the agent's service, which its unit denies and every remote except a folder needs.
 enum AgentNetwork {
     private static let unit = "vault-agent.service"
 
@@ -11,7 +11,7 @@ enum AgentNetwork {
         remote.scheme != .file && !remote.hosts.allSatisfy(\.isSocket)
     }
 
-    /// Says what a person has to add to the unit, where there is one. Nothing widens a sandbox unasked.
+    /// Tells the user what to add to the unit, if it is installed. The command never widens a sandbox itself.
     static func tell(of remote: RemoteURL) {
         guard isNeeded(for: remote) else { return }
         guard let places = try? DoorPlaces.ofUser(), places.hasUnit(named: unit) else { return }
@@ -22,9 +22,9 @@ enum AgentNetwork {
             """)
     }
 
-    /// Whether a person has let the service have the network.
+    /// Whether the user has allowed the service to use the network.
     ///
-    /// - Parameter directories: where systemd's manager of the user looks for units.
+    /// - Parameter directories: the directories in which the user's systemd manager looks for units.
     static func isOpen(in directories: [FilePath] = (try? DoorPlaces.ofUser().units) ?? []) -> Bool {
         directories.map { $0.appending(unit + ".d").string }.contains { directory in
             let names = (try? FileManager.default.contentsOfDirectory(atPath: directory)) ?? []

@@ -5,11 +5,12 @@ internal import VaultAgentServer
 internal import VaultCrypto
 internal import VaultSync
 
-// The same by an agent that has the vault open. Codes are made here, and shown before the agent hears of them.
+// The same through an agent that has the vault unlocked. This process makes the codes, and shows them before it passes
+// them to the agent.
 
 extension RemoteAdd {
-    /// - Parameter code: gets the fleet's recovery code, where that was read.
-    /// - Returns: false: the command is to do it itself.
+    /// - Parameter code: receives the fleet's recovery code, if this function has read it.
+    /// - Returns: `false` if the command has to do it itself.
     func run(
         _ remote: RemoteURL, _ shown: RemoteCredentials, throughAgentOf vault: VaultOptions,
         given code: inout RecoveryCode?

@@ -74,7 +74,7 @@ struct RemoteAdd: ParsableCommand {
     func run() throws {
         let remote = try RemoteURL(url)
         let shown = try credentials.credentials(for: remote)
-        // The code that opens the vault is not meant here: the option is the fleet's.
+        // Here `--recovery-code-file` means the fleet's recovery code, and not the vault's.
         var vault = try VaultOptions.parse([])
         (vault.file, vault.unlocking.passphrase, vault.unlocking.keyFile) = (file, passphrase, keyFile)
         var code: RecoveryCode?
@@ -101,7 +101,7 @@ struct RemoteAdd: ParsableCommand {
         }
     }
 
-    /// - Throws: when something is asked for that a vault of a fleet has already.
+    /// - Throws: an error for options that only make sense before the vault belongs to a fleet.
     func checkAdds() throws {
         guard !join, recoveryCodeFile == nil else { throw SyncError.alreadyJoined }
         guard !onlySynchronizable, name == nil else {
@@ -143,7 +143,7 @@ struct RemoteAdd: ParsableCommand {
     static let codeIsShown =
         "the recovery code of the fleet, which lets a device join without another one; " + FleetCode.isShownOnce
 
-    /// After a failure that came when the code was shown.
+    /// Warns after a failure that follows the display of the code.
     static func warn(isFounded: Bool) {
         Output.warn(
             isFounded
@@ -168,9 +168,9 @@ struct RemoteAdd: ParsableCommand {
         AgentNetwork.tell(of: remote)
     }
 
-    /// Shows the code, and looks for an answer from time to time.
+    /// Shows the code, and polls for an answer.
     ///
-    /// - Parameter poll: returns the device's name in the fleet once it has joined that.
+    /// - Parameter poll: returns the device's name in the fleet once the device has joined; else `nil`.
     func waitForOwner(
         _ remote: RemoteURL, _ device: String, _ code: RecoveryCode, _ poll: () throws -> String?
     ) throws -> String {
@@ -189,7 +189,7 @@ struct RemoteAdd: ParsableCommand {
         }
     }
 
-    /// As the fleet has it: a name that is taken gets a number.
+    /// Returns the device's name in the fleet, which has a number appended if another device has the same name.
     private static func ownName(_ fleet: Fleet) throws -> String {
         let status = try fleet.status()
         return status.devices.first { $0.isThis }?.name ?? status.deviceName
@@ -209,7 +209,7 @@ struct RemoteAdd: ParsableCommand {
         case founded, waiting, joined, added
     }
 
-    /// The code alone, or an object with it.
+    /// Prints the code alone, or a JSON object with it.
     func report(_ result: Result, _ remote: RemoteURL, _ device: String, _ code: RecoveryCode? = nil) throws {
         if json {
             return try FleetCode.write(

@@ -7,7 +7,7 @@ internal import VaultCrypto
 internal import VaultStorage
 internal import VaultSync
 
-/// What a device shows a server, and how it knows the server.
+/// The credentials that a device presents to a server, and the authorities by which it verifies the server.
 struct RemoteCredentialOptions: ParsableArguments {
     @Option(
         help: ArgumentHelp(
@@ -34,7 +34,7 @@ struct RemoteCredentialOptions: ParsableArguments {
         }
     }
 
-    /// - Throws: code 64 when the remote has no use for one of them, or a file is not there.
+    /// - Throws: code 64 if the remote does not support one of them, or a file does not exist.
     func credentials(for remote: RemoteURL) throws -> RemoteCredentials {
         let isOfServer = remote.scheme == .postgres || remote.scheme == .etcd
         let given = [
@@ -56,7 +56,7 @@ struct RemoteCredentialOptions: ParsableArguments {
         return credentials
     }
 
-    /// The first line of a file, byte by byte.
+    /// Returns the first line of a file, as bytes; a zero byte also ends the line.
     private static func password(_ file: String) throws -> Secret {
         let tooLong = CommandError(.usage, "the password is longer than \(longestPassword) bytes")
         let content = try SecretReader.read(
@@ -69,7 +69,7 @@ struct RemoteCredentialOptions: ParsableArguments {
         return Secret(try content.copy(of: 0..<end))
     }
 
-    /// From the root, since it is read at each sync.
+    /// Returns the absolute path of a readable file: every sync reads the file anew, from any working directory.
     private static func file(_ name: String) throws -> FilePath {
         let path = FilePath(FileManager.default.currentDirectoryPath).pushing(FilePath(name)).lexicallyNormalized()
         var isDirectory = false

@@ -53,7 +53,7 @@ struct RemoteSummary: Encodable {
 }
 
 extension Date {
-    /// - Parameter seconds: since 2001-01-01T00:00:00Z.
+    /// - Parameter seconds: the seconds since 2001-01-01T00:00:00Z.
     static func formattedTime(_ seconds: Double) -> String {
         Date(timeIntervalSinceReferenceDate: seconds).formattedTime
     }

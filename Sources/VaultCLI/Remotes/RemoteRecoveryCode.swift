@@ -45,10 +45,10 @@ struct RemoteRecoveryCode: ParsableCommand {
         }
     }
 
-    /// Has the agent do that where it has the vault open. The code is made here, and shown before the agent hears of
-    /// it.
+    /// Renews the code through the agent if it has the vault unlocked. This process makes the code, and shows it before
+    /// it passes the code to the agent.
     ///
-    /// - Returns: false: the command is to do it itself.
+    /// - Returns: `false` if the command has to do it itself.
     private func renewByAgent() throws -> Bool {
         guard try vault.byAgent(RenewCodeRequest(nil)) != nil, let agent = try vault.openAgent() else { return false }
         let code = try RecoveryCode(SystemRandom())

@@ -143,7 +143,7 @@ extension Secret {
         if let note = try copied(clearAfter: seconds) { Output.note(note) }
     }
 
-    /// Like ``copy(clearAfter:)``.
+    /// Copies the bytes like ``copy(clearAfter:)``.
     ///
     /// - Returns: a note for the user.
     func copied(clearAfter seconds: Int) throws -> String? {

@@ -37,7 +37,7 @@ struct SecretReference: Equatable {
             case UInt8(ascii: "%"):
                 guard let high = digit(rest.popFirst()), let low = digit(rest.popFirst()) else { return nil }
                 bytes.append(high << 4 | low)
-            // These end the path of a URL; a later version may give them a meaning here.
+            // A `?` or `#` ends the path of a URL; a later version may give them a meaning here.
             case UInt8(ascii: "?"), UInt8(ascii: "#"), 0...0x20, 0x7f: return nil
             default: bytes.append(byte)
             }
