@@ -4,7 +4,7 @@ import TestSupport
 import Vault
 import VaultCrypto
 
-/// One verb, so many times and nothing else, for `Scripts/instructions` to count what it takes.
+/// Runs a single verb a given number of times, for `Scripts/instructions` to count the instructions.
 struct Costs {
     let directory: String
     let items: Int
@@ -34,7 +34,7 @@ struct Costs {
         vault.close()
     }
 
-    /// - Returns: false for a verb that is none of these.
+    /// - Returns: `false` for an unknown verb.
     func run(_ verb: String, _ count: Int) throws -> Bool {
         func open() throws -> Vault { try LockedVault(at: path).unlock(with: .keyFile(keyFile())) }
         let secret = try secret()
@@ -71,7 +71,7 @@ struct Costs {
             for _ in 0..<count { try vault.compact() }
         default: return false
         }
-        // The marks and the rest of an orderly end are not the verb's.
+        // Exits without closing the vault: the marks and the rest of an orderly end are not part of the verb.
         exit(0)
     }
 }

@@ -4,10 +4,10 @@ import TestSupport
 import Vault
 import VaultStorage
 
-/// Each command with each of its system calls made to fail, one at a time, by `strace`.
+/// Runs each command with each of its system calls made to fail, one at a time, by `strace`.
 ///
-/// Whatever fails, the command says so and ends with a code of its own; the vault holds what it held before, or, if the
-/// command ended well, what it was asked for; and whoever comes next can write.
+/// Regardless of the failing call, the command reports the failure and ends with a code of its own; the vault has its
+/// former content or, if the command succeeded, the new content; and the next writer succeeds.
 struct Faults {
     /// The system calls by which the command reaches the disk, the random numbers and the locked memory.
     private static let calls = [
@@ -27,11 +27,12 @@ struct Faults {
     private struct Call {
         let name: String
         let errors: [String]
-        /// The loader and the libraries use it as well: only that of the vault's own files is to fail.
+        /// Whether the loader and the libraries also make the call, so that only calls on the vault's files are made to
+        /// fail.
         let isOfManyFiles: Bool
         let writes: Bool
 
-        /// Whether a command cannot always know what became of a change when it fails.
+        /// Whether a command may be unable to tell if a change took effect when this call fails.
         var leavesDoubt: Bool { ["fdatasync", "fsync", "ftruncate", "getrandom"].contains(name) }
 
         init(_ name: String, _ errors: String..., isOfManyFiles: Bool = false, writes: Bool = false) {
@@ -41,7 +42,7 @@ struct Faults {
 
     private static let ownFiles = ["torture.vault", ".torture.vault.lock", "."].flatMap { ["-P", $0] }
 
-    /// Those that the short form tries.
+    /// The commands that the short form runs.
     private static let essential: Set<String> = [
         "init", "set", "delete", "passwd", "compact", "rekey", "restore", "import",
     ]
@@ -65,7 +66,7 @@ struct Faults {
 
     let scratch: Scratch
     let binary: String
-    /// Every error of every call, not only the first one of those that write.
+    /// Whether to inject every error of every call, instead of only the first error of the calls that write.
     let isThorough: Bool
 
     private struct Outcome {
@@ -75,7 +76,7 @@ struct Faults {
     }
 
     func run() throws -> Bool {
-        // The command would make a cheaper slot dearer each time.
+        // With a cheaper slot, each command would also rewrite the slot at a higher cost.
         let vault = try scratch.make(cost: .interactive)
         for (account, secret) in [("kept", "a secret"), ("other", "a secret of the other")] {
             try vault.add(
@@ -134,7 +135,7 @@ struct Faults {
         }
     }
 
-    /// Runs the command on a copy of the scratch.
+    /// Runs the command on a copy of the scratch directory.
     private func start(_ arguments: [String], _ input: String, tracing: [String]) throws -> (
         scratch: Scratch, outcome: Outcome
     ) {
@@ -196,7 +197,7 @@ struct Faults {
         return faults
     }
 
-    /// Everything that a command can change: the passphrase, the items, and the files beside the vault.
+    /// Returns the state that a command can change: the passphrase, the items, and the files beside the vault.
     private func content(of scratch: Scratch, then use: (Vault) throws -> Void = { _ in }) throws -> [String] {
         var query = Query(.genericPassword)
         query.returnsSecrets = true
@@ -204,7 +205,7 @@ struct Faults {
             guard let vault = try scratch.open(with: passphrase) else { continue }
             let found = (try? vault.copyMatching(query)) ?? []
             let items = try found.map { item in
-                // What is random is another one in each run.
+                // A random secret differs between runs.
                 let secret = item[.service] == "device-identifier" ? "an identifier" : try item.text
                 return "\(item[.account] ?? "") \(item[.accessible] ?? "") \(secret)"
             }

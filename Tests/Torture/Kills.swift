@@ -3,14 +3,14 @@ import Foundation
 import TestSupport
 import Vault
 
-/// A writer that is killed at a random moment, again and again.
+/// A writer that is repeatedly killed at a random moment.
 struct Kills {
     let scratch: Scratch
     let cycles: Int
 
     init(_ scratch: Scratch, cycles: Int) { (self.scratch, self.cycles) = (scratch, cycles) }
 
-    /// The writer: it acknowledges each item on standard output once it is stored.
+    /// Runs the writer, which acknowledges each stored item on standard output.
     static func write(_ scratch: Scratch, cycle: Int) throws {
         let vault = try scratch.open()
         for count in 0... {
@@ -19,14 +19,14 @@ struct Kills {
             try vault.set(Item(.genericPassword(service: "counter", account: "last"), secret: try Secret(text: name)))
             say(name)
             if count % 16 == 15 { try vault.compact() }
-            // Old items go, so that the file stays small.
+            // Deletes old items to keep the file small.
             if count > 40 {
                 try vault.delete(matching: Query(.genericPassword, service: "kill", account: "\(cycle)/\(count - 41)"))
             }
         }
     }
 
-    /// Looks for what was acknowledged, writes once more, and returns how much of it is lost.
+    /// Checks for the acknowledged items, writes once more, and returns the number of lost items.
     static func check(_ scratch: Scratch, _ names: [String]) throws -> Int {
         let vault = try scratch.open()
         var lost = 0
@@ -54,8 +54,9 @@ struct Kills {
             process.arguments = ["write", scratch.directory, "\(cycle)"]
             process.standardOutput = pipe
             try process.run()
-            // So-and-so-many acknowledgements later, in the middle of whatever comes next. Some die while they open the
-            // vault.
+            // Kills the writer after this number of acknowledgements, in the middle of the next operation; some writers
+            // die
+            // while they open the vault.
             let moment = Int.random(in: 0...40)
             var output = Data()
             while output.count(where: { $0 == UInt8(ascii: "\n") }) < moment,
@@ -67,7 +68,7 @@ struct Kills {
             kill(process.processIdentifier, SIGKILL)
             process.waitUntilExit()
             output += try pipe.fileHandleForReading.readToEnd() ?? Data()
-            // The last line may be half a line.
+            // The last line may be incomplete.
             let lines = output.lastIndex(of: UInt8(ascii: "\n")).map { output[...$0] } ?? Data()
             let names = String(decoding: lines, as: UTF8.self).split(separator: "\n").map(String.init)
             acknowledged += names.count

@@ -2,7 +2,7 @@
 import Foundation
 import Vault
 
-/// Many workers at once, a third of them killed on the way, and the judge of what they wrote down.
+/// Many concurrent workers, a third of which are killed on the way, and the check of their logs.
 struct Races {
     let scratch: Scratch
     let processes: Int
@@ -16,7 +16,8 @@ struct Races {
     func run() throws -> Bool {
         try scratch.make().close()
         let workers = try (0..<processes).map { number in
-            // A third of them die, by one of their threads, while the others of them are in the middle of something.
+            // A third of the workers die by one of their threads, while their other threads are in the middle of an
+            // operation.
             let lifetime = number < processes / 3 ? Int.random(in: 1...150) : .max
             return try scratch.spawn(["work", "p\(number)", "\(threads)", "\(seconds)", "\(lifetime)"])
         }
@@ -29,7 +30,7 @@ struct Races {
         let events = try scratch.logs().flatMap { $0 }
         faults += try judge(events, vault)
         let longest = events.filter { $0.version > 0 }.map { $0.end - $0.begin }.max() ?? 0
-        // A writer waits 30 s for the others, and then says so.
+        // A writer waits at most 30 s for the lock, and then fails.
         if longest > 31_000_000_000 { faults.append("somebody waited longer than the patience of a writer") }
         do { _ = try vault.verify(deep: true) } catch { faults.append("the vault does not verify: \(error)") }
         faults.forEach { say("races: \($0)") }
@@ -44,7 +45,7 @@ struct Races {
 
     private func judge(_ events: [Event], _ vault: Vault) throws -> [String] {
         var faults: [String] = []
-        // What was added and acknowledged is there, as it was.
+        // Every item whose addition was acknowledged exists unchanged.
         for event in events where event.kind == .add {
             var query = Query(.genericPassword, service: "own", account: event.key)
             query.returnsSecrets = true
@@ -58,7 +59,8 @@ struct Races {
         return faults
     }
 
-    /// The history of one item is linearizable: versions are its order, and no order contradicts the clock.
+    /// Checks that the history of one item is linearizable: the versions give an order, which must not contradict the
+    /// clock.
     private func judge(_ events: [Event], key: String, _ vault: Vault) -> [String] {
         var faults: [String] = []
         let begun = Set(events.filter { $0.kind == .set }.map(\.value))
@@ -75,7 +77,8 @@ struct Races {
             }
             if !begun.contains(event.value) { faults.append("key \(key): \(event.value) was read and never written") }
         }
-        // Whatever begins after another ended has a version that is higher, or as high if it is a read.
+        // An operation that begins after the end of another has a higher version, or at least the same version if it
+        // reads.
         let known = events.filter { $0.version > 0 }
         let byEnd = known.sorted { $0.end < $1.end }
         var (next, highest) = (0, UInt64(0))

@@ -8,7 +8,7 @@ import VaultStorage
 
 import VaultSync
 
-/// What replication costs, each figure beside what it is measured against, in one line of JSON: nanoseconds and bytes.
+/// Measures the cost of replication, each figure beside its baseline, in one line of JSON: nanoseconds and bytes.
 ///
 ///   vault-torture reach DIRECTORY add ITEMS | initial ITEMS | change DEVICES | devices COUNT WRITES
 struct Reach {
@@ -64,7 +64,7 @@ struct Reach {
         say("{\(fields.joined(separator: ", "))}")
     }
 
-    /// Adds one by one, in turn to a vault that belongs to a fleet and to one that does not.
+    /// Adds items one by one, in turn to a vault that belongs to a fleet and to one that does not.
     private func add(_ count: Int) throws {
         let (plain, shared) = (try make("plain").vault, try make("shared"))
         _ = try shared.fleet.found(self.shared, deviceName: "shared", onlySynchronizable: false)
@@ -76,7 +76,7 @@ struct Reach {
         report(["without": without.sorted()[count / 2], "with": with.sorted()[count / 2]])
     }
 
-    /// The first sync of a device, beside reading the folder and adding as many items to a vault at once.
+    /// Measures the first sync of a device, beside reading the folder and adding as many items to a vault at once.
     private func initial(_ count: Int) throws {
         let founder = try make("founder")
         _ = try founder.fleet.found(shared, deviceName: "founder", onlySynchronizable: false)
@@ -106,7 +106,7 @@ struct Reach {
         report(["read": read, "batch": batch, "initial": first, "publish": publish, "bytes": bytes])
     }
 
-    /// How much one change adds to the folder.
+    /// Measures the bytes that one change adds to the folder.
     private func change(devices: Int) throws {
         let founder = try make("device0")
         _ = try founder.fleet.found(shared, deviceName: "device0", onlySynchronizable: false)
@@ -129,7 +129,7 @@ struct Reach {
         report(["bytes": size() - before, "sync": took])
     }
 
-    /// Devices in one process, whose items are in memory.
+    /// Measures devices in one process, whose items are in memory.
     private func devices(_ count: Int, writes: Int) throws {
         let random = SystemRandom()
         let realm = Bytes16(random.bytes(16))
@@ -146,7 +146,7 @@ struct Reach {
                 mirror: Mirror(MemoryRecordStore()), policy: ReplicaPolicy(), random: random,
                 clock: { clock.stamp })
         }
-        // Names of devices are short, and a record of the roster has room for some thousand.
+        // The devices have short names, and a record of the roster has room for some thousand of them.
         let roster = identities.enumerated().map { index, identity in
             RosterOperation<Secret>.enrol(
                 RosterDevice(
@@ -181,13 +181,13 @@ struct Reach {
     }
 }
 
-/// A clock that a trial moves on.
+/// A clock that a trial advances.
 private final class RunningClock {
     var stamp = UInt64(Date().timeIntervalSince1970 * 1000) << 16
 }
 
 extension MemoryItems {
-    /// A new item, and as many changes of it as are wanted, as a device writes them.
+    /// Writes a new item, and the given number of changes to it, as the device would.
     func write(_ writes: Int, of device: Int, in log: LogID, _ wall: UInt64) {
         let id = makeItemID()
         for number in 0..<writes { write(id, number, of: device, in: log, wall) }

@@ -4,7 +4,7 @@ import TestSupport
 import Vault
 import VaultStorage
 
-/// A directory with a vault, and what those who work on it write down.
+/// A directory with a vault, and the logs of the processes that work on it.
 struct Scratch: Sendable {
     let directory: String
 
@@ -26,14 +26,14 @@ struct Scratch: Sendable {
             accessGroups: .standard)
     }
 
-    /// Opens the vault with the passphrase that it has at the moment.
+    /// Opens the vault with its current passphrase.
     func open() throws -> Vault {
         while true {
             for passphrase in Self.passphrases { if let vault = try open(with: passphrase) { return vault } }
         }
     }
 
-    /// Nil: that is not its passphrase.
+    /// Opens the vault; returns `nil` if the passphrase is wrong.
     func open(with passphrase: String) throws -> Vault? {
         do {
             return try Vault.open(
@@ -65,7 +65,7 @@ struct Scratch: Sendable {
     }
 }
 
-/// Nanoseconds of a clock that all processes share.
+/// Returns the nanoseconds of a clock that all processes share.
 func now() -> UInt64 { clock_gettime_nsec() }
 
 private func clock_gettime_nsec() -> UInt64 {
@@ -74,14 +74,14 @@ private func clock_gettime_nsec() -> UInt64 {
     return UInt64(time.tv_sec) * 1_000_000_000 + UInt64(time.tv_nsec)
 }
 
-/// What somebody did to one item: from when to when, and what came of it. A line of a log.
+/// An operation of a worker on one item, with its start, its end and its result. A line of a log.
 struct Event {
     enum Kind: String { case set, read, add, failed }
 
     var kind: Kind
     var key: String
     var value: String
-    /// 0: it was begun, and nobody knows more.
+    /// The version; 0 for a started operation with an unknown outcome.
     var version: UInt64
     var begin: UInt64
     var end: UInt64
@@ -92,7 +92,7 @@ struct Event {
         (self.kind, self.key, self.value, self.version, self.begin, self.end) = (kind, key, value, version, begin, end)
     }
 
-    /// Nil: the last line of somebody who was killed.
+    /// Parses a line; fails for the last line of a killed worker, which may be incomplete.
     init?(_ line: String) {
         let fields = line.split(separator: " ").map(String.init)
         guard fields.count == 6, let kind = Kind(rawValue: fields[0]), let version = UInt64(fields[3]),
@@ -111,5 +111,5 @@ extension Item {
     }
 }
 
-/// A line on standard output that is there before anybody is killed.
+/// Writes a line to standard output unbuffered, so that a kill does not lose it.
 func say(_ line: String) { try? FileHandle.standardOutput.write(contentsOf: Data((line + "\n").utf8)) }

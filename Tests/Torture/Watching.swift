@@ -2,8 +2,8 @@
 import Foundation
 import Vault
 
-/// A process that waits for a change, for a look at what it does meanwhile: it says that it is ready, and then of what
-/// kind the change is that has come.
+/// A process that waits for a change, so that its system calls can be counted. The process reports when it is ready,
+/// and then the kind of the change.
 enum Watching {
     static func run(_ scratch: Scratch) throws {
         let vault = try scratch.open()
@@ -22,8 +22,8 @@ enum Watching {
 
     private static func tell(_ line: String) { FileHandle.standardOutput.write(Data((line + "\n").utf8)) }
 
-    /// Changes what the other process waits for. Nothing is deleted: an item that comes and goes before the other has
-    /// looked is no change, and a file that is compacted without it is `many`.
+    /// Makes the changes that the other process waits for. Nothing is deleted: an item that comes and goes before the
+    /// other process looks is not a change, and a compacted file without the item is `many`.
     static func change(_ scratch: Scratch) throws {
         let vault = try scratch.open()
         try vault.set(1, for: "watched")

@@ -4,13 +4,13 @@ import Synchronization
 import TestSupport
 import Vault
 
-/// One process: its threads set, read, add, delete, compact and change the passphrase, and write down what they did.
+/// A process whose threads set, read, add, delete, compact and change the passphrase, and log their operations.
 struct Worker: Sendable {
     let scratch: Scratch
     let name: String
     let threads: Int
     let seconds: Int
-    /// How many things all of its threads do before one of them kills the process.
+    /// The number of operations of all threads together before one thread kills the process.
     let lifetime: Int
     private let done = Counter()
 
@@ -28,7 +28,7 @@ struct Worker: Sendable {
         let vault = try scratch.open()
         let stop = now() + UInt64(seconds) * 1_000_000_000
         let group = DispatchGroup()
-        // Threads of their own: a queue has no more than the machine has cores.
+        // Separate threads are used because a queue has at most as many threads as the machine has cores.
         for thread in 0..<threads {
             group.enter()
             Thread.detachNewThread {
@@ -68,7 +68,7 @@ struct Worker: Sendable {
 
     private func set(_ key: String, _ value: String, _ vault: Vault, _ log: FileHandle) throws {
         let begin = now()
-        // First what may come of it, for the case that this process is killed in the middle.
+        // The operation is logged before it starts, in case this process is killed in the middle.
         try write(Event(.set, key, value, version: 0, begin: begin, end: .max), log)
         let item = Item(.genericPassword(service: "shared", account: key), secret: try Secret(text: value))
         let version = try vault.set(item).record?.version ?? 0
@@ -96,7 +96,8 @@ struct Worker: Sendable {
         try vault.delete(matching: Query(.genericPassword, service: "gone", account: value))
     }
 
-    /// Three items that are always the same: whoever sees them differ sees a half state.
+    /// Sets three items to the same value in one transaction: a reader that sees different values has seen a partial
+    /// commit.
     private func setTogether(_ value: String, _ vault: Vault) throws {
         let secret = try Secret(text: value)
         try vault.transaction { (transaction: inout Transaction) throws(VaultError) in
@@ -120,7 +121,7 @@ struct Worker: Sendable {
 
     private func changePassphrase(_ vault: Vault, _ random: SystemRandomNumbers) throws {
         let names = random.below(2) == 0 ? Scratch.passphrases : Scratch.passphrases.reversed()
-        // Whoever changed it meanwhile was faster.
+        // Another worker may have changed the passphrase first.
         do {
             try vault.changePassphrase(from: .of(names[0]), to: .of(names[1]), cost: .weakest)
         } catch VaultError.storage(.wrongPassphrase) {}

@@ -3,8 +3,8 @@ import Foundation
 import TestSupport
 import Vault
 
-// A vault under many processes at once, some of which are killed, and under system calls that fail: `Scripts/crash
-// --races`, `--kill`, `--faults` and `--fleet`, and `Scripts/fleet`.
+// Tests a vault under many concurrent processes, some of which are killed, and under failing system calls:
+// `Scripts/crash --races`, `--kill`, `--faults` and `--fleet`, and `Scripts/fleet`.
 //
 //   vault-torture races DIRECTORY PROCESSES THREADS SECONDS
 //   vault-torture kill DIRECTORY CYCLES
@@ -15,8 +15,8 @@ import Vault
 //   vault-torture reach DIRECTORY add ITEMS | initial ITEMS | change DEVICES | devices COUNT WRITES
 //   vault-torture remote DIRECTORY URL
 //
-// The same program is its own workers: `work` and `write`. `make` and `check` are for Scripts/powercut,
-// `watch` and `change` for a test of what waiting costs.
+// The program starts itself as its workers: `work` and `write`. `make` and `check` serve Scripts/powercut, and `watch`
+// and `change` a test of the cost of waiting.
 
 let arguments = Array(CommandLine.arguments.dropFirst())
 func number(_ index: Int) -> Int { arguments.count > index ? Int(arguments[index]) ?? 0 : 0 }

@@ -3,14 +3,14 @@ internal import CLinux
 import Foundation
 import Synchronization
 
-/// How a command ended.
+/// The way a command ended.
 enum Ending: Hashable, Sendable {
     case exit(Int32)
-    /// The trial killed it with SIGKILL.
+    /// Killed by the trial with SIGKILL.
     case killed
-    /// Another signal: a trap, for example.
+    /// Ended by another signal, such as a trap.
     case signal(Int32)
-    /// Not within ``Child/patience``.
+    /// Still running after ``Child/patience``.
     case hung
 
     var text: String {
@@ -23,19 +23,20 @@ enum Ending: Hashable, Sendable {
     }
 }
 
-/// A process of the command, or of a server. Foundation's own has, of thousands, one whose end is never told.
+/// A process of the command or of a server. Foundation's `Process` misses the end of one in some thousands of
+/// processes.
 final class Child: Sendable {
-    /// In milliseconds: no command needs that long, however busy the machine is.
+    /// The timeout in milliseconds. No command needs that long, even on a busy machine.
     static let patience: Int32 = 180_000
 
     let identifier: Int32
     private let errors: String
     private let began = now()
-    /// When it ended, and how, as `waitpid` has it.
+    /// The time of the end, and the status from `waitpid`.
     private let end = Mutex<(time: UInt64, status: Int32)?>(nil)
 
     /// - Parameters:
-    ///   - output: its standard output; nil: nowhere.
+    ///   - output: the process's standard output; `nil` to discard it.
     ///   - errors: the file that receives standard error.
     init(
         _ command: String, _ arguments: [String], environment: [String: String], output: FileHandle? = nil,
@@ -52,7 +53,8 @@ final class Child: Sendable {
         identifier = Int32(started)
     }
 
-    /// Whether it has not ended. Its number is its own for as long as that was not asked.
+    /// Whether the process is running. The kernel cannot reuse the process id before this property has been read, which
+    /// reaps the process.
     var isRunning: Bool {
         end.withLock { end in
             guard end == nil else { return false }
@@ -68,7 +70,7 @@ final class Child: Sendable {
         end.withLock { end in end == nil && Foundation.kill(identifier, SIGKILL) == 0 }
     }
 
-    /// Waits for the end.
+    /// Waits for the process to end.
     func wait() -> Ending {
         let process = Int32(clinux_process(identifier))
         defer { close(process) }
@@ -84,13 +86,13 @@ final class Child: Sendable {
         return status & 0x7f == SIGKILL ? .killed : .signal(status & 0x7f)
     }
 
-    /// Seconds from the start to the end.
+    /// The seconds from the start to the end.
     var duration: Double { Double((end.withLock { $0?.time } ?? now()) - began) / 1e9 }
 
-    /// What it has said on standard error.
+    /// The process's output on standard error.
     var said: String { (try? String(contentsOfFile: errors, encoding: .utf8)) ?? "" }
 
-    /// The last line of standard error that is no hint.
+    /// The last line of standard error that is not a hint.
     var message: String {
         said.split(separator: "\n").last { !$0.hasPrefix("vault: hint") }.map(String.init) ?? "no message"
     }

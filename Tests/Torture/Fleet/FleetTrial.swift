@@ -2,9 +2,9 @@
 import Foundation
 import TestSupport
 
-/// Devices that share a folder, as homes in which the command itself runs: syncs beside writes, killed at random
-/// moments, with agents that lock, mirrors that are lost and a folder that an enemy has. Each acknowledged write is
-/// in every home in the end.
+/// Devices that share a folder: homes in which the command itself runs, with syncs beside writes, kills at random
+/// moments, agents that lock, lost mirrors, and a folder that an attacker may control. In the end every home has every
+/// acknowledged write.
 struct FleetTrial {
     enum Agents: String { case all, half, none }
 
@@ -16,7 +16,7 @@ struct FleetTrial {
     private var ledger = Ledger()
     private var tally: Tally
     private var heals = 0
-    /// By round and home, for people who look for the cause of a loss.
+    /// The actions by round and home, for finding the cause of a lost write.
     private var journal: [Int: [Int: String]] = [:]
 
     init(directory: String, command: String, devices: Int, isHostile: Bool, agents: Agents) throws {
@@ -39,8 +39,8 @@ struct FleetTrial {
 
     private func random(_ purpose: String) -> SeededRandom { SeededRandom("\(seed) \(purpose)") }
 
-    /// - Parameter writes: how many are acknowledged at the least.
-    /// - Returns: whether nothing is lost, and the homes are equal.
+    /// - Parameter writes: the minimum number of acknowledged writes.
+    /// - Returns: whether no write is lost, and the homes are equal.
     mutating func run(writes: Int) throws -> Bool {
         say("fleet: seed \(seed)")
         let begin = now()
@@ -94,7 +94,7 @@ struct FleetTrial {
             let home = homes[index]
             return TestSupport.Worker { try plan.run(in: home) }
         }
-        // A device whose mirror and log are lost at once has nothing but its vault.
+        // A device that loses its mirror and its log at once has only its vault left.
         let losesMirror = rounds.contains(where: \.losesMirror)
         if isHostile, random.chance(losesMirror ? 70 : 30) {
             try attack(random, losesMirror && random.chance(50) ? [.logDeleted, .olderCopy] : FolderAttack.allCases)
@@ -109,14 +109,14 @@ struct FleetTrial {
             }
         }
         for index in homes.indices {
-            // Some stay away or locked for a round.
+            // Some homes stay without an agent, or locked, for a round.
             if random.chance(75) { try homes[index].startAgent() }
             if random.chance(75) { try homes[index].unlock() }
         }
         guard isHostile else { return }
         try folder.capture()
         if random.chance(6) {
-            // Else one early act would shut the devices off each other for the rest of the trial.
+            // Otherwise an early attack would keep the devices apart for the rest of the trial.
             try folder.heal()
             heals += 1
         } else if random.chance(15) {

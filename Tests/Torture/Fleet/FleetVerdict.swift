@@ -7,9 +7,9 @@ import Vault
 struct FleetVerdict {
     /// The items of one home.
     private struct Content {
-        /// Of the service whose values are known, by account.
+        /// The values of the service with known values, by account.
         var values: [String: String] = [:]
-        /// Values that stand beside the one that counts.
+        /// Values in conflict with the current value.
         var conflicts: [String: Set<String>] = [:]
         /// All items.
         var lines: Set<String> = []
@@ -40,15 +40,15 @@ struct FleetVerdict {
         }
     }
 
-    /// Acknowledged writes that some home lacks.
+    /// The number of acknowledged writes that at least one home lacks.
     private(set) var lost = 0
-    /// Lost writes that only their own home has.
+    /// The number of lost writes that only their own home has.
     private(set) var untold = 0
-    /// Lost writes that no home has.
+    /// The number of lost writes that no home has.
     private(set) var gone = 0
-    /// Values that no command wrote there.
+    /// The number of values that no command wrote for their account.
     private(set) var wrong = 0
-    /// Items that are there in spite of a deletion that was acknowledged.
+    /// The number of items that exist despite an acknowledged deletion.
     private(set) var revived = 0
     private(set) var areSame = true
 
@@ -94,7 +94,7 @@ struct FleetVerdict {
         }
     }
 
-    /// A value names its account and version, acknowledged or not.
+    /// Whether a value names its account and version, acknowledged or not.
     private static func isWhole(_ value: String, of account: String) -> Bool {
         let version = value.dropFirst(account.utf8.count + 1).prefix(while: \.isNumber)
         return Int(version).map { Write.value(account, version: $0) == value } ?? false

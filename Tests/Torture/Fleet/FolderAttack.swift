@@ -3,18 +3,18 @@ import Foundation
 import TestSupport
 import VaultCrypto
 
-/// Harm that the operator of the folder, or a failing disk, may do to its files.
+/// Damage that the operator of the folder, or a failing disk, may do to its files.
 enum FolderAttack: String, CaseIterable, Sendable {
-    /// Of one log, or of all logs.
+    /// Deletes one log, or all logs.
     case logDeleted
     case recordDeleted, recordCut, bitFlipped, filesSwapped, blobPartRemoved, olderCopy, junkStreams
-    /// A record that no device wrote at the number that comes next.
+    /// Adds a record that no device wrote, with the next number.
     case nextForged
 
-    /// - Parameter folder: all of its records that this may change are captured.
+    /// - Parameter folder: the folder, in which every record that this may change has been captured.
     func run(on folder: inout SharedFolder, _ random: SeededRandom) throws {
         let names = folder.names
-        // Mostly a record that not every device has read.
+        // Prefers records that not every device has read.
         let name = random.element(of: random.chance(70) ? names.suffix(12) : names[...])
         switch self {
         case .logDeleted:
@@ -26,7 +26,7 @@ enum FolderAttack: String, CaseIterable, Sendable {
         case .bitFlipped:
             try Self.change(name, folder) { data in
                 guard !data.isEmpty else { return data }
-                // The first bytes are in clear: magic, epoch and, in a roster, the counts of seals and farewells.
+                // The first bytes are in the clear: magic, epoch and, in a roster, the counts of seals and farewells.
                 let end = random.chance(40) ? min(12, data.count) : data.count
                 var data = data
                 data[random.number(in: 0...end - 1)] ^= 1 << UInt8(random.number(in: 0...7))
@@ -57,7 +57,7 @@ enum FolderAttack: String, CaseIterable, Sendable {
             guard let last, let number = UInt64(last, radix: 16),
                 var data = Self.content("\(stream)/\(last)", folder), data.count > 8
             else { return }
-            // The epoch that comes next, as after a removal.
+            // The next epoch, as after a removal.
             if random.chance(50) { data[4] &+= 1 }
             try folder.invent("\(stream)/\(Self.number(number + 1))", data)
         }

@@ -3,7 +3,7 @@ import Foundation
 import TestSupport
 import Vault
 
-/// A device: a home with a vault of its own, and an agent in some of them.
+/// A device: a home with a vault of its own, and with an agent if the trial uses agents.
 struct Home: Sendable {
     struct Failure: Error {
         let text: String
@@ -13,14 +13,14 @@ struct Home: Sendable {
     let directory: String
     let command: String
     let usesAgent: Bool
-    /// The network namespace of its commands; nil: that of the trial.
+    /// The network namespace of the home's commands; `nil` for the trial's own.
     let namespace: String?
     /// The agent while it runs.
     private(set) var agent: Child?
     private(set) var isLocked = false
-    /// Seconds that the last whole sync took.
+    /// The duration of the last complete sync, in seconds.
     var syncSeconds = 0.05
-    /// How many agents it has had.
+    /// The number of agents started so far.
     private var agents = 0
 
     static let passphrase = "correct horse battery staple"
@@ -38,12 +38,12 @@ struct Home: Sendable {
     private var key: String { directory + "/key" }
     private var passphraseFile: String { directory + "/passphrase" }
 
-    /// Whether a command without a key of its own finds the vault open.
+    /// Whether a command without a key of its own can use the vault.
     var isOpen: Bool { !usesAgent || agent != nil && !isLocked }
 
     // MARK: Commands
 
-    /// - Parameter withKey: opens the vault itself, whether there is an agent or not.
+    /// - Parameter withKey: whether the command opens the vault itself, regardless of an agent.
     func environment(withKey: Bool) -> [String: String] {
         var environment = [
             "PATH": "/usr/local/bin:/usr/bin:/bin", "LANG": "C.UTF-8", "HOME": directory, "TMPDIR": directory,
@@ -53,7 +53,7 @@ struct Home: Sendable {
         return environment
     }
 
-    /// - Parameter place: tells the files of commands that run at once apart.
+    /// - Parameter place: distinguishes the files of concurrent commands.
     func start(
         _ arguments: [String], withKey: Bool = false, output: FileHandle? = nil, place: String = "main"
     ) throws -> Child {
@@ -63,7 +63,7 @@ struct Home: Sendable {
             errors: directory + "/errors-\(place)")
     }
 
-    /// Runs a command to its end.
+    /// Runs a command, and waits for its end.
     func run(
         _ arguments: [String], withKey: Bool = false, place: String = "main"
     ) throws -> (ending: Ending, output: String, child: Child) {
@@ -82,10 +82,10 @@ struct Home: Sendable {
         }
     }
 
-    /// How the command and the agent begin what they say of a remote that has lost records.
+    /// The start of the message by which the command and the agent report a remote that has lost records.
     static let rollback = "rolled back: "
 
-    /// Whether the home has seen this value of the item.
+    /// Whether the home has received this value of the item.
     func has(_ account: String, version: Int) throws -> Bool {
         let value = Write.value(account, version: version)
         let output = try run(["get", Write.service, account], place: "get").output
@@ -101,7 +101,7 @@ struct Home: Sendable {
         }
         try write(Data(Self.passphrase.utf8), to: passphraseFile)
         try demand(["init", "--kdf", "interactive", "--passphrase-file", passphraseFile], withKey: false)
-        // A key file opens the vault without the seconds that a passphrase is made to cost.
+        // A key file saves the seconds that the key derivation of a passphrase takes.
         try demand(
             ["slot", "add", "key-file", "--new-key-file", key, "--passphrase-file", passphraseFile], withKey: false)
     }
@@ -113,7 +113,7 @@ struct Home: Sendable {
     /// A place for the fleet's records.
     struct Remote: Sendable {
         let url: String
-        /// Of `vault remote add`, beside the URL.
+        /// Further options of `vault remote add`.
         var options: [String] = []
     }
 
@@ -121,14 +121,14 @@ struct Home: Sendable {
         try demand(["remote", "add", remote.url, "--name", "home\(number)"] + remote.options)
     }
 
-    /// Joins the fleet, which an owner approves.
+    /// Joins the fleet, with the approval of an owner.
     func join(_ remote: Remote, approvedBy owner: Home, as role: String) throws {
         let child = try ask(to: remote, owner)
         try approve(by: owner, as: role)
         try finish(join: child)
     }
 
-    /// Asks to join, and puts the code where the owner reads it.
+    /// Asks to join, and stores the code where the owner reads it.
     func ask(to remote: Remote, _ owner: Home) throws -> Child {
         let pipe = Pipe()
         let arguments = ["remote", "add", remote.url, "--join", "--name", "home\(number)", "--timeout", "1800"]
@@ -155,7 +155,7 @@ struct Home: Sendable {
         }
     }
 
-    /// Opens the vault without the command.
+    /// Opens the vault in this process, without the command.
     func open() throws -> Vault {
         var environment = VaultEnvironment.system
         environment.strengthensSlots = false
@@ -165,12 +165,12 @@ struct Home: Sendable {
             environment: environment, accessGroups: .standard)
     }
 
-    /// Deletes the copy of the fleet's records, also under a sync that uses it.
+    /// Deletes the mirror of the fleet's records, even during a sync that uses it.
     func loseMirror() -> Bool {
         let place = state + "/vault"
         let names = (try? FileManager.default.contentsOfDirectory(atPath: place)) ?? []
         for name in names where name.hasSuffix(".mirror") {
-            // A running sync may add a file to a directory that was empty a moment ago.
+            // A running sync may add a file to a directory that was just emptied.
             for _ in 0..<3 where (try? FileManager.default.removeItem(atPath: "\(place)/\(name)")) == nil {}
             return true
         }
@@ -192,13 +192,13 @@ struct Home: Sendable {
                 return
             }
             _ = child.wait()
-            // The one that was killed a moment ago may not be gone yet.
+            // An agent killed a moment ago may still be exiting.
             usleep(20_000)
         }
         throw Failure(text: "home \(number): the agent does not start")
     }
 
-    /// How often its agents have said a word.
+    /// Returns how often the home's agents have written a word to their logs.
     func countSaid(_ word: String) -> Int {
         guard agents > 0 else { return 0 }
         return (1...agents).reduce(0) { count, number in

@@ -2,25 +2,26 @@
 import Foundation
 import TestSupport
 
-/// The commands that run at once in one home, and the kills, locks and losses beside them.
+/// The commands that run concurrently in one home, and the kills, locks and losses beside them.
 struct HomeRound: Sendable {
-    /// What homes do, in percent.
+    /// The frequencies of a home's actions, in percent.
     struct Habits: Sendable {
-        /// Rounds with a sync by hand.
+        /// Rounds with a sync by a command.
         var syncs: Int
         /// Writes whose value does not fit a record.
         var largeValues: Int
-        /// Writes that change an item of another home which this one has seen.
+        /// Writes that change an item of another home, which this home has received.
         var takes: Int
         var mirrorLosses: Int
-        /// In a round, at most.
+        /// The maximum number of writes in a round.
         var writes = 5
 
         static let honest = Habits(syncs: 80, largeValues: 2, takes: 0, mirrorLosses: 5)
         static let hostile = Habits(syncs: 80, largeValues: 4, takes: 0, mirrorLosses: 5)
-        /// Their agents sync unasked.
+        /// The habits of homes whose agents sync in the background.
         ///
-        /// - Parameter count: of homes. Each syncs with the changes of all others: of many, each writes more at once.
+        /// - Parameter count: the number of homes. Each sync covers the changes of all others, so many homes write more
+        ///   at once.
         static func followers(_ count: Int) -> Habits {
             Habits(syncs: 20, largeValues: 2, takes: 8, mirrorLosses: 2, writes: max(5, count / 5))
         }
@@ -35,7 +36,7 @@ struct HomeRound: Sendable {
     }
 
     struct Step: Sendable {
-        /// When, from the round's beginning, in durations of the home's last sync.
+        /// The time since the start of the round, in durations of the home's last sync.
         var time: Double
         var act: Act
     }
@@ -44,19 +45,19 @@ struct HomeRound: Sendable {
     struct Report: Sendable {
         var writes: [(write: Write, ending: Ending, message: String)] = []
         var syncs: [(ending: Ending, message: String)] = []
-        /// Agents that were killed.
+        /// The number of killed agents.
         var agents = 0
         var locks = 0
         var mirrors = 0
         var taken = 0
-        /// Items that the home was to take over, and has not seen yet.
+        /// Items that the home was to take over, but has not received yet.
         var untaken: [String] = []
-        /// Syncs that said that the remote had lost something.
+        /// The number of syncs that reported a loss of records by the remote.
         var rollbacks = 0
-        /// The agent was away or locked for at least a part of the round.
+        /// Whether the agent was missing or locked for at least a part of the round.
         var isDisturbed = false
 
-        /// For people who look for the cause of a loss.
+        /// The actions, for finding the cause of a lost write.
         var text: String {
             var parts = syncs.map { "sync \($0.ending.text)" } + writes.map { "\($0.write.verb) \($0.ending.text)" }
             if agents > 0 { parts.append("agent killed") }
@@ -91,14 +92,14 @@ struct HomeRound: Sendable {
 
     private mutating func addStep(_ act: Act, at time: Double) { steps.append(Step(time: time, act: act)) }
 
-    /// Kills the step that was added last.
+    /// Kills the last added step.
     private mutating func addKill(within percent: Int, _ random: SeededRandom) {
         let index = steps.count - 1
         addStep(.kill(index), at: steps[index].time + Self.time(random, percent))
     }
 
     private mutating func addSyncs(_ habits: Habits, _ random: SeededRandom) {
-        // The second of two at once ends with 14.
+        // The second of two concurrent syncs ends with 14.
         for count in 0..<(random.chance(habits.syncs) ? random.chance(10) ? 2 : 1 : 0) {
             addStep(.sync(withKey: random.chance(12)), at: count == 0 ? 0 : Self.time(random, 100))
             if random.chance(losesMirror ? 50 : 25) { addKill(within: 110, random) }
@@ -127,13 +128,13 @@ struct HomeRound: Sendable {
 
     // MARK: Running
 
-    /// - Returns: the home as it is then.
+    /// - Returns: the home after the round, and the outcomes.
     func run(in home: Home) throws -> (home: Home, report: Report) {
         var (home, report) = (home, Report())
         report.isDisturbed = !home.isOpen
         let inputs = home.directory + "/inputs"
         try FileManager.default.createDirectory(atPath: inputs, withIntermediateDirectories: true)
-        // The input is written first: from the first step on, time counts.
+        // All inputs are written before the first step, because the steps are timed.
         let arguments = try steps.enumerated().map { index, step in
             if case .write(let write, _) = step.act { try write.arguments(inputAt: "\(inputs)/\(index)") } else { [""] }
         }

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 import Foundation
 
-/// Syncs each home in turn until all of them state the same sum.
+/// Syncs each home in turn until all of them report the same checksum.
 struct Settling {
     private(set) var isEqual = false
-    /// Homes whose syncs said that the remote had lost something.
+    /// The homes whose syncs reported a loss of records by the remote.
     private(set) var noticed: Set<Int> = []
     private(set) var text = "not equal after 8 rounds"
 
-    /// - Parameter homes: get their agents back, unlocked.
+    /// - Parameter homes: the homes, whose agents are started and unlocked.
     init(_ homes: inout [Home]) throws {
         for index in homes.indices {
             try homes[index].startAgent()
@@ -16,7 +16,7 @@ struct Settling {
         }
         var said: [String] = []
         for round in 1...8 {
-            // Devices compare sums that differ once more after a minute, and call a record withheld only then.
+            // Devices compare differing checksums once more after a minute, and only then report a record as withheld.
             if round == 5 || round == 7 {
                 say("fleet: the homes are not equal after \(round - 1) rounds: waits a minute")
                 for line in said { say(line) }

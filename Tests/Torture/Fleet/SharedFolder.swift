@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 import Foundation
 
-/// The folder of the fleet, and beside it all that it ever held.
+/// The folder of the fleet, with a copy of every record that the folder ever had.
 ///
-/// A record never changes, so the first content of a name is the honest one: an enemy's act changes a record only
-/// after it was captured, and keeps account of the names that it invents.
+/// A record never changes, so the first content under a name is the genuine one. An attack changes a record only after
+/// its capture, and keeps account of the names that the attack invents.
 struct SharedFolder: Sendable {
     let path: String
     private let captured: String
-    /// Names of records below the realm's directory, in the order in which they were captured.
+    /// The names of the captured records below the realm's directory, in the order of capture.
     private(set) var names: [String] = []
     private var known: Set<String> = []
-    /// Contents that an enemy put under names of its own.
+    /// The contents that an attacker stored under invented names.
     private var invented: [String: Data] = [:]
     /// The realm's directory.
     private(set) var realm = ""
@@ -24,9 +24,9 @@ struct SharedFolder: Sendable {
         }
     }
 
-    /// Notes the realm, which is there once the devices have joined, and its first records.
+    /// Finds the realm, which exists once the devices have joined, and captures its first records.
     mutating func findRealm() throws {
-        // Requests to join lie below a realm of zeros.
+        // Requests to join are below a realm of zeros.
         let realms = try FileManager.default.contentsOfDirectory(atPath: path + "/vlt1")
         guard let realm = realms.first(where: { !$0.allSatisfy { $0 == "0" } }) else {
             throw CocoaError(.fileNoSuchFile)
@@ -40,7 +40,7 @@ struct SharedFolder: Sendable {
 
     func honestPlace(of name: String) -> String { "\(captured)/\(name)" }
 
-    /// Rosters, logs and blobs; an answer to a device that joins is of no use later.
+    /// Returns the names of rosters, logs and blobs. Answers to joining devices are not needed later.
     private func presentNames() -> [String] {
         let manager = FileManager.default
         func entries(_ name: String) -> [String] {
@@ -53,22 +53,22 @@ struct SharedFolder: Sendable {
         }
     }
 
-    /// Links each record that is new.
+    /// Captures each new record by a hard link.
     mutating func capture() throws {
         for name in presentNames() where !known.contains(name) {
-            // A device may have put its own record where an enemy had put one.
+            // A device may have stored its own record under a name that an attacker invented.
             if let data = invented[name], FileManager.default.contents(atPath: place(of: name)) == data { continue }
             let copy = honestPlace(of: name)
             let directory = URL(filePath: copy).deletingLastPathComponent().path()
             try FileManager.default.createDirectory(atPath: directory, withIntermediateDirectories: true)
-            // A device may have trimmed it meanwhile.
+            // A device may have trimmed the record in the meantime.
             guard link(place(of: name), copy) == 0 else { continue }
             known.insert(name)
             names.append(name)
         }
     }
 
-    /// Puts the honest content of a record back.
+    /// Restores the genuine content of a record.
     func restore(_ name: String) throws {
         let (there, honest) = (place(of: name), honestPlace(of: name))
         var (first, second) = (stat(), stat())
@@ -77,13 +77,13 @@ struct SharedFolder: Sendable {
         try replace(name) { unused in link(honest, unused) == 0 }
     }
 
-    /// Replaces a record under its name: a device sees the one or the other, and the captured link keeps its content.
+    /// Replaces a record atomically under its name; the captured link keeps the genuine content.
     func replace(_ name: String, _ make: (String) throws -> Bool) throws {
         let unused = try preparePlace(for: name)
         if try make(unused) { rename(unused, place(of: name)) }
     }
 
-    /// - Returns: a name of a file that is not there, outside the folder and in its file system.
+    /// - Returns: an unused file name, outside the folder and in the same file system.
     private func preparePlace(for name: String) throws -> String {
         let directory = URL(filePath: place(of: name)).deletingLastPathComponent().path()
         try FileManager.default.createDirectory(atPath: directory, withIntermediateDirectories: true)
@@ -99,7 +99,7 @@ struct SharedFolder: Sendable {
     func remove(_ name: String) { unlink(place(of: name)) }
 
     mutating func invent(_ name: String, _ data: Data) throws {
-        // A device may write that record at this moment, which nobody has captured yet: a link replaces nothing.
+        // A device may write this record right now, before its capture. A link, unlike a rename, replaces nothing.
         guard !known.contains(name) else { return }
         let unused = try preparePlace(for: name)
         guard FileManager.default.createFile(atPath: unused, contents: data) else { return }
@@ -107,7 +107,7 @@ struct SharedFolder: Sendable {
         unlink(unused)
     }
 
-    /// The folder gets back all that it ever held, and loses what no device wrote.
+    /// Restores every captured record, and removes the records that no device wrote.
     func heal() throws {
         for name in presentNames() where !known.contains(name) {
             if FileManager.default.contents(atPath: place(of: name)) == invented[name] { remove(name) }

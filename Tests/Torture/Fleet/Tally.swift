@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 import Foundation
 
-/// Counts of a trial, and the exit codes that no part of the trial explains.
+/// The counts of a trial, and the exit codes that the trial does not explain.
 struct Tally {
-    /// How a sync may end beside the ways in which any command may.
+    /// The ways in which a sync may end, beyond those of any command.
     let explained: Set<Ending>
     private(set) var acknowledged = 0
     private(set) var syncs: [Ending: Int] = [:]
@@ -13,14 +13,14 @@ struct Tally {
     private(set) var mirrors = 0
     private(set) var unexpected = 0
     var attacks: [FolderAttack: Int] = [:]
-    /// Items that a home took over from another one after it had seen them.
+    /// The number of items that a home took over from another home after receiving them.
     private(set) var taken = 0
-    /// By home, how many of its syncs said that the remote had lost something.
+    /// By home, the number of syncs that reported a loss of records by the remote.
     private(set) var rollbacks: [Int: Int] = [:]
 
-    /// An enemy may make a sync say what is wrong with the folder, but not that the device was removed.
+    /// An attacker may cause alarms about the folder, but not the removal of a device.
     static let ofEnemy: Set<Ending> = [.exit(20), .exit(22), .exit(23)]
-    /// A server that is away, and one that was put back.
+    /// An unreachable server (30), and a restored older state (22).
     static let ofServer: Set<Ending> = [.exit(30), .exit(22)]
 
     init(explained: Set<Ending> = []) { self.explained = explained }
@@ -53,8 +53,9 @@ struct Tally {
         explained.contains(ending) || isExpectedOfWrite(ending, report)
     }
 
-    /// Another process has the lock (14); the agent is locked or away (4), or was killed before it greeted (1) or
-    /// answered (31).
+    /// Returns whether the ending is expected: another process has the lock (14); the agent is locked or missing (4),
+    /// or
+    /// was killed before it greeted (1) or answered (31).
     private func isExpectedOfWrite(_ ending: Ending, _ report: HomeRound.Report) -> Bool {
         switch ending {
         case .exit(0), .exit(14), .killed: true

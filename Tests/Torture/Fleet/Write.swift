@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 import Foundation
 
-/// A change by one command, which is there as a whole once the command ended with 0.
+/// A change by one command, which takes effect as a whole if the command ends with 0.
 enum Write: Sendable {
     static let service = "fleet"
 
     case add(String)
-    /// An item of the same home gets its next value.
+    /// Sets the next value of an item of the same home.
     case set(String, version: Int)
-    /// An item of another home gets its next value here, once it has been seen here as it was.
+    /// Sets the next value of an item of another home, once this home has received the previous value.
     case take(String, version: Int)
     case importing([String])
-    /// An item that all homes change at once.
+    /// Changes an item that all homes change concurrently.
     case share(String, text: String)
     case delete(String)
 
-    /// How many values an acknowledgement vouches for.
+    /// The number of values that an acknowledgement covers.
     var count: Int {
         switch self {
         case .add, .set, .take, .share: 1
@@ -34,7 +34,7 @@ enum Write: Sendable {
         }
     }
 
-    /// The accounts whose values are known.
+    /// The accounts with known values.
     var accounts: [String] {
         switch self {
         case .add(let account), .set(let account, _), .take(let account, _): [account]
@@ -50,18 +50,18 @@ enum Write: Sendable {
         }
     }
 
-    /// Accounts with this end have values that do not fit a record.
+    /// The ending of accounts whose values do not fit into a record.
     static let largeEnding = "-large"
 
     static func value(_ account: String, version: Int) -> String {
         let text = "\(account) \(version)"
         guard account.hasSuffix(largeEnding) else { return text }
-        // From one part of a blob to two.
+        // The size varies between one and two parts of a blob.
         let size = 66_000 + account.utf8.reduce(0) { ($0 * 31 + Int($1)) % 300_000 }
         return String(repeating: text + "\n", count: size / (text.utf8.count + 1) + 1)
     }
 
-    /// Writes the command's input below a place of its own.
+    /// Writes the command's input below a directory of its own.
     ///
     /// - Returns: the arguments of the command.
     func arguments(inputAt place: String) throws -> [String] {
@@ -89,21 +89,21 @@ enum Write: Sendable {
     }
 }
 
-/// The values that each home must have: each acknowledged one, or a later one that its home asked for.
+/// The values that each home must have: each acknowledged value, or a later one that its home tried to write.
 struct Ledger {
     private struct Entry {
         var home: Int
         var round: Int
         var version = 0
         var isAcknowledged = false
-        /// The acknowledged version, and those whose commands were killed since: they may have done it.
+        /// The acknowledged version, and the versions of commands killed since, which may have taken effect.
         var allowed: Set<Int> = []
     }
 
     private var entries: [String: Entry] = [:]
     /// Accounts whose deletion was acknowledged.
     private(set) var deleted: Set<String> = []
-    /// Of each home, those that it may change again.
+    /// By home, the accounts that the home may change again.
     private var changeable: [Int: [String]] = [:]
 
     var acknowledged: [(account: String, home: Int, round: Int)] {
@@ -115,8 +115,8 @@ struct Ledger {
         entries[account]?.allowed.contains { Write.value(account, version: $0) == text } ?? true
     }
 
-    /// An item of the home with the version that comes next; no second change of the item may begin before the first
-    /// one is over.
+    /// Returns an item of the home with its next version. The item is not handed out again before that change has
+    /// ended.
     mutating func takeChange(of home: Int, at index: Int) -> (account: String, version: Int)? {
         guard let accounts = changeable[home], !accounts.isEmpty else { return nil }
         let account = accounts[index % accounts.count]
@@ -124,14 +124,15 @@ struct Ledger {
         return (account, (entries[account]?.version ?? 0) + 1)
     }
 
-    /// An item of any home, as ``takeChange(of:at:)``: the home that takes it must have seen its value.
+    /// Returns an item of any home like ``takeChange(of:at:)``. The home that takes the item must have received its
+    /// value.
     mutating func takeOver(at index: Int) -> (account: String, version: Int)? {
         let homes = changeable.keys.sorted().filter { !(changeable[$0] ?? []).isEmpty }
         guard !homes.isEmpty else { return nil }
         return takeChange(of: homes[index % homes.count], at: index / homes.count)
     }
 
-    /// The home that was to take it over has not seen its value yet.
+    /// Returns an item to the ledger: the home that was to take it over has not received its value yet.
     mutating func giveBack(_ account: String) {
         guard let entry = entries[account], let version = entry.allowed.min() else { return }
         entries[account]?.allowed = [version]
@@ -144,14 +145,14 @@ struct Ledger {
             entries[account, default: Entry(home: home, round: round)].version = write.version
             entries[account]?.allowed.insert(write.version)
         }
-        // From here on, the item may be gone.
+        // From now on, the item may be deleted.
         if case .delete(let account) = write { entries[account] = nil }
     }
 
     mutating func end(_ write: Write, home: Int, round: Int, isAcknowledged: Bool) {
         if isAcknowledged, case .delete(let account) = write { deleted.insert(account) }
         for account in write.accounts {
-            // An agent may still be at work for a client that was killed: nobody changes that item again.
+            // An agent may still execute the request of a killed client, so the item is not changed again.
             guard isAcknowledged else { continue }
             entries[account]?.allowed = [write.version]
             entries[account]?.isAcknowledged = true

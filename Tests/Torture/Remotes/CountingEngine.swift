@@ -3,10 +3,10 @@ import Synchronization
 import VaultFormat
 import VaultSync
 
-/// Counts what goes to a remote and comes from it.
+/// An engine that counts the traffic with a remote.
 final class CountingEngine: RemoteEngine {
     struct Tally {
-        /// Of the records, in bytes.
+        /// The size of the sent records, in bytes.
         var sent = 0
         var received = 0
         var calls = 0
@@ -17,7 +17,7 @@ final class CountingEngine: RemoteEngine {
 
     init(_ engine: any RemoteEngine) { self.engine = engine }
 
-    /// Since the last time.
+    /// Returns the counts since the previous call.
     func take() -> Tally {
         tally.withLock { tally in
             defer { tally = Tally() }

@@ -7,7 +7,8 @@ import VaultFormat
 import VaultStorage
 import VaultSync
 
-/// A device that writes, one that reads, and any number of others, which have written once and are switched off since.
+/// A fleet of a device that writes, a device that reads, and any number of devices that wrote once and are switched
+/// off.
 final class GrowingFleet {
     private let directory: FilePath
     private let remote: RemoteAccess
@@ -43,7 +44,7 @@ final class GrowingFleet {
         let fleet = try Fleet(
             vault, environment: environment,
             engines: RemoteEngines([.file: engine, .ssh: engine, .postgres: engine, .etcd: engine]))
-        // As the agent has them.
+        // The fleet is set up like an agent's.
         fleet.isUnasked = true
         return (vault, fleet)
     }
@@ -96,16 +97,16 @@ final class GrowingFleet {
         }.median
     }
 
-    /// Medians of a change: what its record has, and what the writer and the reader take and move.
+    /// Returns medians for a change: the size of its record, and the time and traffic of the writer and of the reader.
     func cost(devices count: Int, rounds: Int) throws -> String {
         while devices < count {
-            // Its disk is gone when it is switched off.
+            // The device's disk is in memory, and is gone once the device is switched off.
             let made = try Self.make("/", "device", on: MemoryFileSystem(), engine)
             try Self.join(made.fleet, remote, named: "device \(devices)", approvedBy: writer.fleet)
             made.vault.close()
             devices += 1
         }
-        // Until all of the others are cited, entries are longer.
+        // Entries are longer until all other devices have been cited.
         for _ in 0...devices / 32 {
             try change()
             for fleet in [writer.fleet, reader.fleet] { try Self.sync(fleet) }

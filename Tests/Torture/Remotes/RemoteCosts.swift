@@ -10,23 +10,23 @@ import VaultSync
 import VaultSyncEtcd
 import VaultSyncPostgres
 
-/// What a remote costs, by commands of standard input, each answered by one line: `Scripts/bench` takes turns between
-/// this and what the same can cost at least. Medians, in nanoseconds.
+/// Measures a remote, by commands from standard input, each answered by one line. `Scripts/bench` alternates between
+/// this program and one that measures the minimal cost. The results are medians in nanoseconds.
 ///
-///   append BYTES COUNT     a record stored, and acknowledged
-///   hint BYTES COUNT       from its sending to the word of it to one who watches
-///   upload BYTES           so many in records of large values
-///   logs COUNT             makes so many logs of one record; then
-///   heads COUNT            a look at the ends of all logs
-///   sync COUNT             from a change's local commit to the end of its sync; before the records above
-///   arrive COUNT           from there to another device's having it, which watches
-///   devices COUNT ROUNDS   as much in a fleet that has grown to so many: a line of JSON
+///   append BYTES COUNT     a record stored and acknowledged
+///   hint BYTES COUNT       from sending a record to the notice that a watcher gets
+///   upload BYTES           this number of bytes in records of large values
+///   logs COUNT             makes this number of logs with one record each; then
+///   heads COUNT            a query for the heads of all logs
+///   sync COUNT             from a local commit to the end of its sync; before the commands above
+///   arrive COUNT           from a local commit until a second device, which watches, has the change
+///   devices COUNT ROUNDS   the same in a fleet that has grown to this size: a line of JSON
 final class RemoteCosts {
     private let directory: FilePath
     private let remote: RemoteAccess
     private let engine: CountingEngine
     private let random = SystemRandom()
-    /// Whose records no vault knows.
+    /// A realm of no vault.
     private let realm: RealmID
     private lazy var store = Result { try engine.store(at: remote, realm: realm) }
     private lazy var fleet = Result { try GrowingFleet(directory, remote, engine) }
@@ -97,7 +97,7 @@ final class RemoteCosts {
         let (store, length) = (try store.get(), 250_000)
         let records = records((bytes + length - 1) / length, length, .blob)
         return try measured {
-            // As many at a time as a sync sends.
+            // A sync also sends 64 records at a time.
             for start in stride(from: 0, to: records.count, by: 64) {
                 _ = try store.append(Array(records[start..<min(start + 64, records.count)]))
             }
@@ -111,7 +111,7 @@ final class RemoteCosts {
 
     private func heads(_ count: Int) throws -> UInt64 {
         let store = try store.get()
-        // At a connection's start the records of all logs are counted.
+        // The first query on a connection counts the records of all logs.
         _ = try store.heads()
         return try (0..<count).map { _ in try measured { _ = try store.heads() } }.median
     }

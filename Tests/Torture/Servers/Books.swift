@@ -3,17 +3,17 @@ import Foundation
 import Synchronization
 import TestSupport
 
-/// What homes that live side by side did, and what each must have in the end.
+/// The actions of homes that run concurrently, and the values that each home must have in the end.
 final class Books: Sendable {
     struct Content {
         var ledger = Ledger()
         var tally = Tally(explained: Tally.ofServer)
-        /// By round and home, for people who look for the cause of a loss.
+        /// The actions by round and home, for finding the cause of a lost write.
         var journal: [Int: [Int: String]] = [:]
-        /// Why the trial cannot go on.
+        /// The reason why the trial cannot continue.
         var failure: (any Error)?
         var rounds = 0
-        /// How many writes may be acknowledged before the next disturbance.
+        /// The number of writes that may be acknowledged before the next disturbance.
         var allowance = 0
     }
 
@@ -21,7 +21,7 @@ final class Books: Sendable {
     let writes: Int
     private let habits: HomeRound.Habits
 
-    /// - Parameter writes: how many are acknowledged at the least.
+    /// - Parameter writes: the minimum number of acknowledged writes.
     init(homes: Int, writes: Int) { (self.writes, habits) = (writes, .followers(homes)) }
 
     func look<R>(_ body: (Content) throws -> sending R) rethrows -> sending R {
@@ -34,7 +34,7 @@ final class Books: Sendable {
 
     /// Waits until more writes are wanted.
     ///
-    /// - Returns: false: none are.
+    /// - Returns: `false` at the end of the trial.
     func awaitAllowance() -> Bool {
         while isOpen {
             if content.withLock({ $0.tally.acknowledged < $0.allowance }) { return true }

@@ -2,13 +2,13 @@
 import Foundation
 import TestSupport
 
-/// What happens to the server and the network while homes write: kills, partitions, saved and restored states.
+/// Faults of the server and the network while homes write: kills, partitions, and restores of saved states.
 struct Disturbance {
-    /// A state of the server that was put back.
+    /// A restore of an older state of the server.
     struct Restore {
-        /// How many records were gone.
+        /// The minimum number of lost records.
         var lost: Int
-        /// How many homes have noticed.
+        /// The number of homes that have noticed.
         var noticed = 0
     }
 
@@ -19,7 +19,7 @@ struct Disturbance {
     private struct Cut {
         var place: Namespace
         var fault: Namespace.Fault
-        /// The act at which it ends.
+        /// The number of the act at which the cut ends.
         var end: Int
     }
 
@@ -27,7 +27,7 @@ struct Disturbance {
     private let server: any FleetServer
     private let homes: Int
     private let books: Books
-    /// How often each home has said that the server lost something.
+    /// Returns, for each home, how often it has reported a loss of records by the server.
     private let countRollbacks: @Sendable () -> [Int]
     private var cuts: [Cut] = []
     private var saved: (file: String, records: Int)?
@@ -56,10 +56,10 @@ struct Disturbance {
             """
     }
 
-    /// Whether at least one home has noticed each restore that lost something.
+    /// Whether at least one home has noticed each restore that lost records.
     var isNoticed: Bool { !restores.isEmpty && restores.allSatisfy { $0.lost == 0 || $0.noticed > 0 } }
 
-    /// Does so many acts, each while its part of the writes is acknowledged.
+    /// Performs the acts, each while its share of the writes is acknowledged.
     mutating func run(acts: Int, _ random: SeededRandom) throws {
         for number in 1...acts {
             let part = books.writes / (acts + 1)
@@ -70,14 +70,14 @@ struct Disturbance {
             // Agents sync a moment after a change.
             usleep(UInt32(random.number(in: 200...1_500)) * 1_000)
             try end { $0.end <= number }
-            // The first ones, so that each kind comes at least once.
+            // The first acts are fixed, so that each kind occurs at least once.
             let first: [Act] = [.cutHomes, .save, .killServer, .putBack, .cutServer]
             try play(number <= first.count ? first[number - 1] : random.element(of: Act.allCases), number, random)
         }
         books.allow(.max)
     }
 
-    /// Ends all that is in the way.
+    /// Ends all faults, and restarts the server.
     mutating func heal() throws {
         try end { _ in true }
         try server.kill()
@@ -107,7 +107,7 @@ struct Disturbance {
         case .save:
             let file = "\(directory)/saved-\(number)"
             try server.save(to: file)
-            // The file holds at most this many records.
+            // The file has at most this number of records.
             guard let records = server.countRecords() else { return }
             if let saved { unlink(saved.file) }
             saved = (file, records)
@@ -119,23 +119,23 @@ struct Disturbance {
         guard let saved else { return }
         try end { $0.place.name == Namespace.server.name }
         try awaitNotice()
-        // Something has to be lost by that.
+        // The restore must lose at least one record.
         for _ in 0..<200 where books.isOpen {
             guard let records = server.countRecords(), records <= saved.records else { break }
             usleep(100_000)
         }
         let records = awaitQuiet()
         before = countRollbacks()
-        // Homes write beside it. A record that no home has read or got acknowledged is stored again unnoticed.
+        // Homes write beside the restore. A record that no home has read or got acknowledged is stored again unnoticed.
         books.allow(books.acknowledged + books.writes / 100)
         usleep(UInt32(random.number(in: 0...1_000)) * 1_000)
         try server.putBack(saved.file, whileRunning: random.chance(50))
-        // At least these.
+        // The restore loses at least the difference.
         restores.append(Restore(lost: max(0, records - saved.records)))
     }
 
-    /// Waits until the server has stored nothing for three seconds, a minute at most: all writes that are allowed are
-    /// told and acknowledged.
+    /// Waits until the server has stored nothing for three seconds, at most a minute: by then all allowed writes are
+    /// published and acknowledged.
     ///
     /// - Returns: the number of records.
     private func awaitQuiet() -> Int {
@@ -148,10 +148,10 @@ struct Disturbance {
         return last
     }
 
-    /// Waits for a home to notice the last restore, for a minute at most.
+    /// Waits at most a minute for a home to notice the last restore.
     ///
-    /// An agent compares the heads of a server that was put back under its connection once a minute, and looks for a
-    /// hole below a log's last record when a connection begins. A restart of the server makes both happen sooner.
+    /// An agent on an existing connection compares the heads of a restored server once a minute, and looks for a hole
+    /// below a log's last record when a connection begins. A restart of the server makes both happen sooner.
     private mutating func awaitNotice() throws {
         for step in 1...120 {
             noteNoticed()
@@ -165,9 +165,9 @@ struct Disturbance {
         }
     }
 
-    /// Homes that have said since the last restore that something is lost.
+    /// Counts the homes that have reported a loss since the last restore.
     ///
-    /// - Parameter others: homes that have said so otherwise.
+    /// - Parameter others: homes that have reported a loss in another way.
     mutating func noteNoticed(_ others: Set<Int> = []) {
         guard !restores.isEmpty else { return }
         let counts = zip(before, countRollbacks()).enumerated()

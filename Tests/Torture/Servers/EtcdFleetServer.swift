@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import Foundation
 
-/// etcd, as an administrator sets it up for a fleet: TLS alone, and users with a role for the records.
+/// etcd as an administrator sets it up for a fleet: TLS only, and users with a role for the records.
 final class EtcdFleetServer: FleetServer, @unchecked Sendable {
     static let name = "etcd"
     private static let password = "correct horse"
@@ -47,7 +47,7 @@ final class EtcdFleetServer: FleetServer, @unchecked Sendable {
 
     @discardableResult
     private func control(_ arguments: String...) throws -> String {
-        // The default of 5 seconds covers the check of a password as well, which a loaded machine makes slow.
+        // The default timeout of 5 seconds includes the check of a password, which is slow on a loaded machine.
         let line = [
             "etcdctl", "--endpoints", Self.endpoint, "--cacert", directory + "/server.pem", "--dial-timeout", "60s",
             "--command-timeout", "60s",
@@ -78,7 +78,7 @@ final class EtcdFleetServer: FleetServer, @unchecked Sendable {
         guard let text = try? control("get", "--prefix", "vlt1/", "--keys-only", "--command-timeout", "20s") else {
             return nil
         }
-        // vlt1/REALM/1/LOG/NUMBER
+        // The keys are vlt1/REALM/1/LOG/NUMBER.
         return text.split(separator: "\n").count { $0.split(separator: "/").dropFirst(2).first == "1" }
     }
 }

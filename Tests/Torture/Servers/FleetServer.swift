@@ -1,35 +1,35 @@
 // SPDX-License-Identifier: Apache-2.0
 import Foundation
 
-/// A server of the fleet's records in the namespace of its own.
+/// A server for the fleet's records, in a network namespace of its own.
 protocol FleetServer: AnyObject, Sendable {
     static var name: String { get }
-    /// What it takes that is not installed.
+    /// The required programs that are not installed.
     static var missing: [String] { get }
 
-    /// Makes and starts it. The directory is there, and empty.
+    /// Sets up and starts the server in an empty directory.
     ///
-    /// - Parameter command: `vault`.
+    /// - Parameter command: the path of `vault`.
     init(in directory: String, command: String) throws
 
-    /// How a home gets there. Each home has the rights of one that also removes, or only adds.
+    /// Returns the remote for a home: some homes may remove records, the others only add them.
     func remote(of home: Int) -> Home.Remote
 
     func start() throws
-    /// Ends it at once, as a power cut does.
+    /// Kills the server at once, as a power cut would.
     func kill() throws
-    /// Puts all that it has into a file.
+    /// Saves the server's state to a file.
     func save(to file: String) throws
-    /// Puts back what a file has, in the place of all that the server has.
+    /// Restores a saved state, in place of the current state.
     ///
-    /// - Parameter isRunning: whether the server goes on meanwhile, if it can.
+    /// - Parameter isRunning: whether to keep the server running meanwhile, if possible.
     func putBack(_ file: String, whileRunning isRunning: Bool) throws
-    /// How many records it has; nil: it is away.
+    /// Returns the number of records; `nil` if the server is unreachable.
     func countRecords() -> Int?
 }
 
 extension FleetServer {
-    /// The authority of the server's certificate, which names the server's address.
+    /// Makes a certificate with the server's address, and the authority that signs it.
     static func makeCertificate(in directory: String) throws {
         func path(_ name: String) -> String { "\(directory)/\(name)" }
         try Tool.run([
@@ -40,20 +40,20 @@ extension FleetServer {
     }
 }
 
-/// A program in the server's namespace that is killed, and started again.
+/// A program in the server's namespace that can be killed and restarted.
 final class Daemon: @unchecked Sendable {
     private let line: [String]
     private let log: String
     private var process: Child?
     private(set) var pid: Int32 = 0
 
-    /// - Parameter log: a file for what it says.
+    /// - Parameter log: the file for the program's output.
     init(_ line: [String], log: String) {
         self.line = Namespace.entering(Namespace.server.name, line)
         self.log = log
     }
 
-    /// - Parameter isReady: asked until it is true.
+    /// - Parameter isReady: polled until it returns `true`.
     func start(isReady: () -> Bool) throws {
         for _ in 0..<600 {
             let child = try Child(line[0], Array(line.dropFirst()), environment: Tool.environment, errors: log)
@@ -64,14 +64,14 @@ final class Daemon: @unchecked Sendable {
                 }
                 usleep(50_000)
             }
-            // A killed server's children have to end before another one begins.
+            // The children of a killed server must end before the next server starts.
             usleep(100_000)
         }
         let said = (try? String(contentsOfFile: log, encoding: .utf8)) ?? ""
         throw Tool.Failure(text: "\(line[3]) does not start: \(said)")
     }
 
-    /// Kills it with its children.
+    /// Kills the program and its children.
     func kill() {
         guard let process else { return }
         _ = try? Tool.run(["pkill", "-KILL", "-P", "\(process.identifier)"])

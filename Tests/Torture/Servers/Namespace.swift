@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 import Foundation
 
-/// A machine of its own as far as the network goes, joined to the others by the trial's bridge.
+/// A network namespace that acts as a separate machine, connected to the others by the trial's bridge.
 struct Namespace: Sendable {
     let name: String
-    /// IPv4.
+    /// The IPv4 address.
     let address: String
 
     static let server = Namespace(name: "server", address: "10.77.0.1")
@@ -15,12 +15,12 @@ struct Namespace: Sendable {
     private static let bridge = "fleet"
     private static let directory = "/run/netns"
 
-    /// The line that runs another one inside.
+    /// Returns the command line that runs another command line in a namespace.
     static func entering(_ name: String, _ line: [String]) -> [String] {
         ["/usr/bin/nsenter", "--net=\(directory)/\(name)", "--"] + line
     }
 
-    /// Prepares the process's own network and mounts, which are nobody else's.
+    /// Prepares the process's network and mounts, which no other process shares.
     static func prepare() throws {
         try FileManager.default.createDirectory(atPath: directory, withIntermediateDirectories: true)
         try Tool.run(["mount", "-t", "tmpfs", "namespaces", directory])
@@ -39,15 +39,15 @@ struct Namespace: Sendable {
 
     // MARK: Faults
 
-    /// A fault of the network between a home and the server, or between the server and all.
+    /// A network fault between a home and the server, or between the server and all homes.
     enum Fault: String, CaseIterable, Sendable {
-        /// Nothing arrives either way, and nothing says so.
+        /// Drops all packets in both directions silently.
         case silent
-        /// The home is told that there is no way.
+        /// Rejects the home's packets as unroutable.
         case refused
-        /// The server hears the home, and the home does not hear the server.
+        /// Drops only the packets from the server to the home.
         case deaf
-        /// 128 kbit/s.
+        /// Limits the rate to 128 kbit/s.
         case slow
     }
 
@@ -73,9 +73,9 @@ struct Namespace: Sendable {
 
     // MARK: Seclusion
 
-    /// Runs this program again in a network, with mounts and processes of its own, which all end with it.
+    /// Runs this program again in new network, mount and process namespaces, all of which end with the program.
     ///
-    /// - Returns: only if it cannot be, with the reason.
+    /// - Returns: only on failure, with the reason.
     static func seclude(_ arguments: [String]) throws -> String {
         guard geteuid() == 0 else { return "only root makes network namespaces" }
         let seclusion = [
@@ -85,7 +85,7 @@ struct Namespace: Sendable {
         do { try Tool.run(seclusion + ["ip", "link", "add", "name", bridge, "type", "bridge"]) } catch {
             return "there are no network namespaces here: \(error)"
         }
-        // The first process of the space has to wait for all whose parents have ended: the shell does.
+        // The first process of a process namespace must reap all orphans, which a shell does.
         let program = try FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")
         let line = ["env"] + seclusion + ["bash", "-c", #""$@"; exit $?"#, "bash", program] + arguments
         var texts = line.map { strdup($0) } + [nil]

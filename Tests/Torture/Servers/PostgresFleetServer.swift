@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 import Foundation
 
-/// PostgreSQL, as an administrator sets it up for a fleet: TLS alone, one role that removes and one that does not.
+/// PostgreSQL as an administrator sets it up for a fleet: TLS only, one role that removes records and one that does
+/// not.
 final class PostgresFleetServer: FleetServer, @unchecked Sendable {
     static let name = "postgres"
     private static let password = "correct horse"
-    /// The server's user may not look into directories above its own.
+    /// The server's user may not access directories above its own.
     private static let place = "/mnt"
     private static let nobody: UInt32 = 65_534
     private static let asNobody = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--"]
@@ -98,7 +99,8 @@ final class PostgresFleetServer: FleetServer, @unchecked Sendable {
 
     func putBack(_ file: String, whileRunning isRunning: Bool) throws {
         let restore = ["pg_restore", "-h", Self.place, "-U", "postgres", "--single-transaction", "--exit-on-error"]
-        // Under the connections of all devices, which then see another database from one statement to the next.
+        // The restore happens under the connections of all devices, which see another database from one statement to
+        // the next.
         guard !isRunning else { return _ = try Tool.run(restore + ["-d", "vault", "--clean", file]) }
         try sql("CREATE DATABASE older", in: "postgres")
         try Tool.run(restore + ["-d", "older", file])

@@ -2,9 +2,9 @@
 import Foundation
 import TestSupport
 
-/// Devices with agents, each in a network namespace of its own, that share a PostgreSQL or an etcd: agents sync unasked
-/// beside verbs, while agents, commands and the server are killed, the network is cut, and the server is put back to
-/// older states. Each acknowledged write is in every home in the end.
+/// Devices with agents, each in a network namespace of its own, that share a PostgreSQL or an etcd. Agents sync in the
+/// background beside commands, while agents, commands and the server are killed, the network is cut, and older states
+/// of the server are restored. In the end every home has every acknowledged write.
 struct ServerTrial {
     let directory: String
     let seed: String
@@ -13,7 +13,7 @@ struct ServerTrial {
     private let books: Books
 
     /// - Parameter engine: `postgres` or `etcd`.
-    /// - Returns: `nil` if there is no such engine, or its programs are not installed.
+    /// - Returns: `nil` for another engine, or if its programs are not installed.
     init?(directory: String, command: String, engine: String, homes count: Int, writes: Int) throws {
         let engines: [any FleetServer.Type] = [PostgresFleetServer.self, EtcdFleetServer.self]
         guard let engine = engines.first(where: { $0.name == engine }) else { return nil }
@@ -36,7 +36,7 @@ struct ServerTrial {
 
     private func random(_ purpose: String) -> SeededRandom { SeededRandom("\(seed) \(purpose)") }
 
-    /// - Returns: whether nothing is lost, the homes are equal, and each restore was noticed.
+    /// - Returns: whether no write is lost, the homes are equal, and each restore was noticed.
     mutating func run() throws -> Bool {
         say("fleet: seed \(seed)")
         let begin = now()
@@ -47,7 +47,7 @@ struct ServerTrial {
         let lived = now()
         try disturbance.heal()
         let settling = try Settling(&homes)
-        // What was noticed last was said by the syncs that settled it.
+        // The last restore may have been noticed only by the syncs of the settling.
         disturbance.noteNoticed(settling.noticed)
         let verdict = try books.look { try FleetVerdict(homes, $0.ledger, $0.journal) }
         return books.look { content in
@@ -72,7 +72,7 @@ struct ServerTrial {
         }
         try homes[0].found(server.remote(of: 0))
         let (owner, server) = (homes[0], server)
-        // Each looks for its answer every other second.
+        // Each joining home polls for its answer every two seconds.
         for start in stride(from: 1, to: homes.count, by: 10) {
             let some = homes[start..<min(start + 10, homes.count)]
             let children = try some.map { try $0.ask(to: server.remote(of: $0.number), owner) }
@@ -82,14 +82,14 @@ struct ServerTrial {
         for index in homes.indices { try homes[index].startAgent() }
     }
 
-    /// Four at a time.
+    /// Runs the body for all homes, four at a time.
     private func atOnce(_ homes: [Home], _ body: @escaping @Sendable (Home) throws -> Void) throws {
         try TestSupport.atOnce(4) { worker in
             for home in homes where home.number % 4 == worker { try body(home) }
         }
     }
 
-    /// Lets all homes live until enough is acknowledged.
+    /// Runs all homes until enough writes are acknowledged.
     private mutating func live() throws -> Disturbance {
         let (books, seed, pause) = (books, seed, homes.count)
         let workers = homes.map { home in
@@ -115,7 +115,7 @@ struct ServerTrial {
         return disturbance
     }
 
-    /// - Parameter pause: the longest between two rounds, in tenths of a second.
+    /// - Parameter pause: the longest pause between two rounds, in tenths of a second.
     private static func live(_ home: Home, _ books: Books, _ seed: String, pause: Int) throws -> Home {
         var home = home
         var round = 0
@@ -123,7 +123,7 @@ struct ServerTrial {
             round += 1
             let random = SeededRandom("\(seed) home \(home.number) round \(round)")
             usleep(UInt32(random.number(in: 0...pause * 100)) * 1_000)
-            // Some stay away or locked for a round.
+            // Some homes stay without an agent, or locked, for a round.
             if random.chance(75) { try home.startAgent() }
             if random.chance(75) { try home.unlock() }
             let (after, report) = try books.plan(home, round: round, random).run(in: home)

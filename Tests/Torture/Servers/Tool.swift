@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 import Foundation
 
-/// Programs that administrators use.
+/// Programs for administrators.
 enum Tool {
     struct Failure: Error {
         let text: String
     }
 
-    /// Runs a program to its end.
+    /// Runs a program, and waits for its end.
     ///
-    /// - Parameter line: the program, looked for as a shell does, and its arguments.
-    /// - Returns: what it prints.
+    /// - Parameter line: the program, looked up on the search path, and its arguments.
+    /// - Returns: the program's output.
     @discardableResult
     static func run(_ line: [String]) throws -> String {
         let place = FileManager.default.temporaryDirectory.path() + "/tool-\(UInt64.random(in: 0 ... .max))"
