@@ -1,19 +1,19 @@
 // swift-tools-version: 6.2
 import PackageDescription
 
-// A package of its own, so that users of the vault never resolve what only its measurements need.
+// A separate package, so that users of the vault do not resolve the dependencies of the measurements.
 let package = Package(
     name: "benchmarks",
     dependencies: [
         .package(name: "vault", path: "../..", traits: []),
-        // Timing loops.
+        // Provides the timing loops.
         .package(url: "https://github.com/google/swift-benchmark", from: "0.1.2"),
     ],
     targets: [
-        // What the machine can do: libsodium and system calls in C.
+        // Measures the limits of the machine: libsodium and system calls, in C.
         .target(
             name: "CLimits", cSettings: [.unsafeFlags(["-O2"])], linkerSettings: [.linkedLibrary("sodium")]),
-        // Databases, loaded at run time if they are installed.
+        // Calls databases, which are loaded at run time if they are installed.
         .target(name: "CPeers", cSettings: [.unsafeFlags(["-O2"])], linkerSettings: [.linkedLibrary("dl")]),
         .executableTarget(
             name: "LimitKDF", cSettings: [.unsafeFlags(["-O2"])], linkerSettings: [.linkedLibrary("sodium")]),

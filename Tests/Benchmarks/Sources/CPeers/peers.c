@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-// The declarations that are needed of sqlite3.h and lmdb.h, whose ABI is stable.
+// The declarations needed from sqlite3.h and lmdb.h, whose ABIs are stable.
 enum { sqlite_row = 100, sqlite_done = 101, lmdb_rdonly = 0x20000, lmdb_create = 0x40000 };
 typedef struct { size_t size; void *data; } lmdb_value;
 

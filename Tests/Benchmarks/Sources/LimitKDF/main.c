@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What no command that derives a key can be faster than: the start of a process, and Argon2id with 64 MiB and 3 passes.
+// Measures the lower limit of a command that derives a key: process start, and Argon2id with 64 MiB and 3 passes.
 #include <sodium.h>
 
 int main(void) {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a remote in PostgreSQL can cost at least: plain calls of libpq, without the vault. Its argument says how to
-// connect; commands come on standard input, and each is answered by a line with a median in nanoseconds:
+// Measures the minimal cost of a remote in PostgreSQL: plain calls of libpq, without the vault. The argument is the
+// connection string. Commands come from standard input, and each is answered by a line with a median in nanoseconds:
 //
-//   insert BYTES COUNT   one row stored, and acknowledged
-//   notify COUNT         from NOTIFY to a connection that listens
-//   copy BYTES           so many stored by one COPY, in rows of 250,000 bytes
+//   insert BYTES COUNT   one row stored and acknowledged
+//   notify COUNT         from NOTIFY to a listening connection
+//   copy BYTES           this number of bytes stored by one COPY, in rows of 250,000 bytes
 #include <arpa/inet.h>
 #include <endian.h>
 #include <poll.h>
@@ -14,7 +14,7 @@
 #include <string.h>
 #include <time.h>
 
-// As libpq-fe.h declares them.
+// The declarations of libpq-fe.h.
 typedef struct pg_conn PGconn;
 typedef struct pg_result PGresult;
 typedef struct {
@@ -106,7 +106,8 @@ static void field(PGconn *connection, const void *bytes, uint32_t count) {
 }
 
 static uint64_t copy(PGconn *connection, int64_t bytes) {
-    // A file of COPY's: signature, flags, and the length of what else is said; each row has so many fields.
+    // The header of COPY's binary format: signature, flags, and the length of the extension; each row begins with its
+    // number of fields.
     static const unsigned char head[19] = "PGCOPY\n\377\r\n";
     const uint16_t fields = htons(5), kind = htons(2), last = 0xffff;
     random_bytes(stream, sizeof stream);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What no command that asks an agent can be faster than: the start of a process, and one request to the agent with its
-// answer. With a number, so many round trips between two processes, whose mean it prints in nanoseconds.
+// Measures the lower limit of a command that asks an agent: process start, and one request with its answer. With a
+// number as the argument, prints the mean of this number of round trips between two processes, in nanoseconds.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +13,7 @@ static int greet(const char *path) {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
     strncpy(address.sun_path, path, sizeof address.sun_path - 1);
     int agent = socket(AF_UNIX, SOCK_STREAM, 0);
-    // A head, and a body that says: any vault, no groups, to be shown.
+    // A header, and a body that requests: any vault, no groups, for display.
     const unsigned char hello[22] = {6, 0, 0, 0, 0, 0, 0, 0, 1, 1, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 1};
     char answer[4096];
     return connect(agent, (struct sockaddr *)&address, sizeof address) != 0 ||

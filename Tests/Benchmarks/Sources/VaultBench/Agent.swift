@@ -2,7 +2,7 @@
 import Vault
 import VaultAgent
 
-/// Prints nanoseconds.
+/// Prints the mean duration of a request, in nanoseconds.
 func measureAgent(service: String, account: String, count: Int) throws {
     guard let client = try AgentClient(vault: nil, accessGroups: ["default"]) else {
         throw VaultError.agent(.notRunning)

@@ -2,7 +2,7 @@
 import Foundation
 import KeychainServices
 
-/// Prints a line of JSON: nanoseconds of one operation, for each kind of it.
+/// Prints a line of JSON: the mean duration of each kind of key operation, in nanoseconds.
 func measureKeys(count: Int) throws {
     let message = Data(repeating: 7, count: 32) as CFData
     var measures: [String: Int] = [:]

@@ -7,7 +7,7 @@ import Foundation
 import Synchronization
 import Vault
 
-/// All measures, and the rounds in which they take turns.
+/// All measures, and the rounds in which they alternate.
 final class Measures {
     private let world: World
     private let sizes: [Int]
@@ -31,7 +31,7 @@ final class Measures {
                 var runner = BenchmarkRunner(
                     suites: [suite], settings: [Quiet(true), Format(.none), WarmupIterations(round == 0 ? 1 : 0)])
                 try runner.run()
-                // The vault settles its marks after a second without a change, and not in the middle of another
+                // The vault writes its marks after a second without a change; the pause keeps that out of the next
                 // measure.
                 if changes.contains(suite.name) { Thread.sleep(forTimeInterval: 1.2) }
                 for result in runner.results {
@@ -43,7 +43,8 @@ final class Measures {
         print(String(decoding: try JSONEncoder().encode(results), as: UTF8.self))
     }
 
-    /// One measure: how often in a round, and what; a part of it is timed alone between `start` and `end` of the state.
+    /// Adds a measure with its number of iterations in a round; only the code between `start` and `end` of the state is
+    /// timed.
     private func measure(
         _ name: String, _ iterations: Int, changesVault: Bool = false,
         _ body: @escaping (inout BenchmarkState) throws -> Void
@@ -85,7 +86,7 @@ final class Measures {
     private func makeVault(_ size: Int) throws {
         let vault = try world.make(size)
         let secret = try World.secret()
-        // As an import leaves it.
+        // A vault in the state after an import.
         let imported = world.path(size).removingLastComponent().appending("imported-\(size).vault")
         try? FileManager.default.removeItem(atPath: imported.string)
         try FileManager.default.copyItem(atPath: world.path(size).string, toPath: imported.string)
@@ -111,7 +112,7 @@ final class Measures {
             self.next += 400
             let failures = Counter()
             let group = DispatchGroup()
-            // Threads of their own: a queue has no more than the machine has cores.
+            // Separate threads are used because a queue has at most as many threads as the machine has cores.
             let threads = (0..<8).map { thread in
                 Thread {
                     for number in 0..<50 {
@@ -164,7 +165,7 @@ final class Measures {
         }
     }
 
-    /// A file of 100 MB, whose values are of 4 KiB.
+    /// Makes a file of 100 MB with values of 4 KiB.
     private func makeSalvage() throws {
         let path = FilePath(world.directory).appending("whole.vault")
         let salvaged = FilePath(world.directory).appending("salvaged.vault")
@@ -212,8 +213,8 @@ final class Measures {
     }
 }
 
-/// Two copies of a vault that nobody changes any more: as a compaction leaves it, and after four thousand changes
-/// since.
+/// Two copies of a vault that no longer change: one as a compaction leaves it, and one with four thousand later
+/// changes.
 private struct Fixed {
     private let world: World
     private let size: Int
@@ -246,7 +247,7 @@ private final class Counter: Sendable {
     let count = Atomic(0)
 }
 
-/// C pointers and the closures that use them stay on one thread.
+/// Wraps C pointers and the closures that use them, which stay on one thread.
 private struct Unchecked<Value>: @unchecked Sendable {
     let value: Value
     init(_ value: Value) { self.value = value }

@@ -3,12 +3,12 @@ import Foundation
 import Glibc
 import Vault
 
-/// Vaults of some sizes in one directory, which a key file opens, so that no derivation is measured.
+/// Vaults of several sizes in one directory. A key file opens them, so that no key derivation is measured.
 struct World {
     let directory: String
 
     static let valueLength = 256
-    /// Items of one service, which a query finds together.
+    /// The number of items of one service, which a query finds together.
     static let itemsPerService = 100
 
     func path(_ count: Int) -> FilePath { FilePath(directory).appending("vault-\(count).vault") }
@@ -74,7 +74,7 @@ struct World {
     }
 }
 
-/// The resident memory of this process, in bytes.
+/// Returns the resident memory of this process, in bytes.
 func residentBytes() -> Int {
     let text = (try? String(contentsOfFile: "/proc/self/statm", encoding: .utf8)) ?? ""
     return (text.split(separator: " ").dropFirst().first.flatMap { Int($0) } ?? 0) * Int(getpagesize())

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 import Foundation
 
-// What the library costs in one process, beside what the machine can do and what databases do:
+// Measures the library in one process, beside the limits of the machine and beside databases:
 //
 //   VaultBench run DIRECTORY ROUNDS SIZE…
 //       one line of JSON: for each measure the medians of its rounds, in nanoseconds
 //   VaultBench agent SERVICE ACCOUNT COUNT
-//       the mean of so many gets, the secret with them, over one connection to the agent
+//       the mean of this number of gets with the secret, over one connection to the agent
 //   VaultBench keys COUNT
-//       one line of JSON: the means of so many signatures and new keys
+//       one line of JSON: the means of this number of signatures and new keys
 //   VaultBench memory DIRECTORY SIZE
-//       resident bytes of a process that has the vault open, less those of one with an empty vault
+//       resident bytes of a process with the vault open, minus those of a process with an empty vault
 //
-// The measures take turns, a little of each in every round, so that all of them meet the same weather.
+// Every round runs a part of each measure, so that varying load on the machine affects all measures alike.
 
 let arguments = Array(CommandLine.arguments.dropFirst())
 if arguments.count == 2, arguments[0] == "keys" {

@@ -2,16 +2,17 @@
 #pragma once
 #include <stddef.h>
 
-/// A table of keys and values in somebody else's store.
+/// A table of keys and values in another product's store.
 typedef struct peer peer;
 
-/// SQLite or SQLCipher: a journal written ahead, synced at each commit. Null: the library is not installed, or refuses.
+/// Opens SQLite or SQLCipher with a write-ahead log, synced at each commit. Returns NULL if the library is missing or
+/// fails.
 peer *peer_sqlite(const char *library, const char *path, const char *passphrase);
-/// LMDB, synced at each commit. Null: the library is not installed, or refuses.
+/// Opens LMDB, synced at each commit. Returns NULL if the library is missing or fails.
 peer *peer_lmdb(const char *library, const char *directory);
 
-/// Stores values of `size` bytes under the keys from `first` on, in one transaction. Returns 0 or an error of the
-/// library.
+/// Stores values of `size` bytes under consecutive keys from `first` on, in one transaction. Returns 0 or an error of
+/// the library.
 int peer_add(peer *peer, size_t first, size_t count, size_t size);
 /// Reads one value. Returns its size, or -1.
 long peer_get(peer *peer, size_t key);
