@@ -2,8 +2,8 @@
 import TestSupport
 import Testing
 
-/// Hostile names at the Tab key of common shells: each is offered, names its item when the line runs, and is never
-/// executed by the shell.
+/// Hostile item names in the completions of common shells: each is offered, names its item when the line runs, and is
+/// never executed by the shell.
 struct CompletionTests {
     private static let names = [
         "q0$(touch${IFS}pwned)end", "q1`touch pwned`end", "q2;touch pwned;end", "q3'\"\\$HOME*?[a]{b,c}~#end",

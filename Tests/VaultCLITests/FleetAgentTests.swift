@@ -4,7 +4,7 @@ import SystemPackage
 import TestSupport
 import Testing
 
-/// `vault sync` beside an agent that cannot sync.
+/// `vault sync` beside an agent that cannot sync itself.
 struct FleetAgentTests {
     private static let start = """
         chmod 600 pass; mkdir share; vault init --kdf interactive --passphrase-file pass 2>/dev/null

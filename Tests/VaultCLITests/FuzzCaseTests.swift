@@ -2,7 +2,8 @@
 import TestSupport
 import Testing
 
-/// Arbitrary arguments are a command or an error. `Scripts/fuzz` searches for more inputs.
+/// The inputs that the fuzzer has found: arbitrary arguments are a command or an error. `Scripts/fuzz` searches for
+/// more.
 struct CommandFuzzCaseTests {
     @Test func `what the fuzzer once found holds`() throws {
         for input in try Vectors.fuzzCases("command") + FuzzedCommand.seeds {

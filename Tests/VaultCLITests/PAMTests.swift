@@ -121,7 +121,7 @@ import Testing
         #expect(result.output == "variable: XDG_RUNTIME_DIR=\(expected)\n", "\(result.error)")
     }
 
-    /// A login without a token, such as sshd's with a key, also counts.
+    /// A login without a token, such as a login by key through sshd, also counts.
     @Test(arguments: [
         ("a wrong password", "echo wrong | login $user authenticate open_session", 1),
         ("no password", "login $user open_session close_session", 0),

@@ -88,9 +88,9 @@ final class PseudoTerminal {
         return settings.c_lflag & tcflag_t(ECHO) != 0
     }
 
-    /// Waits for the end.
+    /// Waits for the command to end.
     ///
-    /// - Returns: The exit code, or 128 plus the number of the signal; -1 if the command does not end.
+    /// - Returns: the exit code, or 128 plus the number of the signal; -1 if the command does not end.
     func end() -> Int32 {
         var patience = 600
         while process.isRunning, patience > 0 {

@@ -3,7 +3,7 @@ import Foundation
 import TestSupport
 import Testing
 
-/// What the environment says to libraries that speak to servers.
+/// Environment variables that configure the libraries which contact servers.
 struct RemoteEnvironmentTests {
     private static let trap = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "trap.py").path()
 

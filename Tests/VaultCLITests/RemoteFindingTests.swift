@@ -8,7 +8,7 @@ import VaultFormat
 @testable import VaultCLI
 @testable import VaultSync
 
-/// What `vault doctor` says of a fleet and its remotes.
+/// The findings of `vault doctor` about a fleet and its remotes.
 struct RemoteFindingTests {
     private static let now = Date(timeIntervalSinceReferenceDate: 800_000_000)
     private static let hostile = "a\u{1B}[2J\u{202E}b\nwarn"

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A TPM2 chip for one command: swtpm behind a stand-in for Linux's /dev/tpmrm0, which flushes the sessions that a client leaves behind.
+"""A TPM2 chip for one command: swtpm behind a stand-in for Linux's /dev/tpmrm0, which flushes the sessions that a
+client leaves behind.
 
     chip.py DIRECTORY COMMAND [ARGUMENT ...]
 
@@ -67,7 +68,7 @@ for name, answer in [(path, forward), (path + ".ctrl", agree)]:
     listener.listen(8)
     threading.Thread(target=serve, args=[listener, answer], daemon=True).start()
 result = subprocess.run(sys.argv[2:], env=dict(os.environ, VAULT_TPM2_DEVICE="swtpm:path=" + path))
-# Without TPM2_Shutdown the chip counts the next start as an attack.
+# Without TPM2_Shutdown the chip counts the next start as a failed authorization.
 ask(struct.pack(">HIIH", 0x8001, 12, 0x145, 0))
 chip.close()
 swtpm.wait(10)

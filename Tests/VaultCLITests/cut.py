@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""ssh, and the end of one of its processes at a frame of the protocol that goes through it.
+"""Runs ssh, and kills one of its processes at a chosen frame of the protocol.
 
-cut.py ARGUMENTS: runs ssh with them. The variable CUT is `device N VICTIM` or `server N VICTIM`: when frame N of that
-side has come, and before it goes on, VICTIM (ssh, sshd or serve) is killed. Then the file `cut` is made. The command
-that serves writes its number into `serve.pid`.
+cut.py ARGUMENTS: runs ssh with the arguments. The variable CUT is `device N VICTIM` or `server N VICTIM`: once frame N
+of that side has arrived, and before it is passed on, VICTIM (ssh, sshd or serve) is killed, and the file `cut` is made.
+The serving command writes its process id to `serve.pid`.
 """
 import os
 import signal
@@ -22,7 +22,7 @@ def end():
     if victim == 'ssh':
         number = ssh.pid
     elif victim == 'sshd':
-        # The command of ssh's connection, which a shell has become.
+        # The command of ssh's connection; the shell has replaced itself by this command.
         with open('/proc/%d/task/%d/children' % (ssh.pid, ssh.pid)) as children:
             number = int(children.read().split()[0])
     else:
@@ -30,7 +30,7 @@ def end():
             number = int(file.read())
     open('cut', 'w').close()
     os.kill(number, signal.SIGKILL)
-    # What was under way goes the way of the victim: nothing more is passed on.
+    # Data in transit is lost with the victim: nothing more is passed on.
     ssh.wait(60)
     os._exit(255)
 

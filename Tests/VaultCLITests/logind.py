@@ -1,13 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The part of systemd-logind that an agent sees, on a private bus that ends with the script: owns the name, hands out delay locks, has a session, and sends signals.
+"""The part of systemd-logind that an agent sees, on a private bus that ends with the script: owns the name, hands out
+delay locks, has a session, and sends signals.
 
-    logind.py BUS-SOCKET    reads `sleep`, `wake`, `lock SESSION-USER` or `held COUNT` from standard input, a line each, and answers each with how
-                            many locks are held; `held` waits until there are so many
+    logind.py BUS-SOCKET    reads lines of `sleep`, `wake`, `lock SESSION-USER` or `held COUNT` from standard input, and
+                            answers each with the number of held locks; `held` waits for this number
 """
 import ctypes, os, select, socket, struct, subprocess, sys
 
 daemon = subprocess.Popen(["dbus-daemon", "--session", "--nofork", "--nopidfile", "--print-address=1", "--address=unix:path=" + sys.argv[1]], stdout=subprocess.PIPE,
-    preexec_fn=lambda: ctypes.CDLL(None).prctl(1, 9))  # PR_SET_PDEATHSIG: it ends with this process, and has SIGTERM blocked by who started the tests
+    # PR_SET_PDEATHSIG: SIGKILL ends the bus with this process, since the bus may inherit a blocked SIGTERM.
+    preexec_fn=lambda: ctypes.CDLL(None).prctl(1, 9))
 daemon.stdout.readline()
 bus = socket.socket(socket.AF_UNIX)
 bus.connect(sys.argv[1])
@@ -88,7 +90,7 @@ def messages(data):
 
 call("Hello")
 call("RequestName", "su", pad(text("org.freedesktop.login1"), 4) + struct.pack("<I", 0))
-locks, pending, awaited = [], b"", None  # awaited: how many locks; -1: whatever there is; None: nobody asks
+locks, pending, awaited = [], b"", None  # awaited: a number of locks; -1: any number; None: no request
 while True:
     for ready in select.select([bus, sys.stdin] + locks, [], [], 60)[0] or sys.exit("nobody says anything"):
         if ready in locks:

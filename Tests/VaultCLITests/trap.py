@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""A server, and a place that nobody should ask for it.
+"""A server, and a trap that no client of the server may contact.
 
-trap.py CERTIFICATE KEY: prints two ports. At the first one there is HTTP by TLS, where nothing is found; at the second
-whatever connects leaves the file `trapped`. Ends with its standard input.
+trap.py CERTIFICATE KEY: prints two ports. The first serves HTTP over TLS and answers every request with 404; the second
+makes the file `trapped` at any connection. Ends at the end of its standard input.
 """
 import os
 import socket

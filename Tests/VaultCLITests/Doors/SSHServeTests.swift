@@ -5,7 +5,7 @@ import Testing
 
 private enum OpenSSH {
     static let hasClient = access("/usr/bin/ssh-add", X_OK) == 0
-    /// As root sshd requires a directory that its package creates.
+    /// For root, sshd requires a directory that its package creates.
     static let hasServer =
         access("/usr/sbin/sshd", X_OK) == 0 && (geteuid() != 0 || access("/run/sshd", F_OK) == 0)
 }
