@@ -6,16 +6,17 @@ internal import VaultSync
 struct Conflicts: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "conflicts",
-        abstract: "Show what was changed on two devices at once.",
+        abstract: "Show what two devices changed concurrently.",
         discussion: """
-            Both values stay until a person chooses, or writes the field anew. The first one listed, the newest, is \
-            the one that 'vault get' gives. resolve ITEM --keep N makes the Nth value the only one; ITEM is a service, \
-            or the identifier that --json shows.
-            "shadow": two devices added an item with the same key. 1 is the one that is seen, 2 the one that is \
-            hidden, each with its secret and the device and the time of its last change; in what else they differ \
-            follows. The one that is kept is seen on every device, and the other one is deleted. Without a choice the \
-            hidden one is seen once the first is renamed, and deleted with it. An item "of this device alone", which \
-            other devices know nothing of, hides theirs here only: keeping it deletes the hidden one on all of them.
+            Both values stay until the user chooses one, or writes the field again. The first value in the list, the \
+            newest, is the one that 'vault get' prints. resolve ITEM --keep N makes the Nth value the only one; ITEM \
+            is a service, or the identifier that --json shows.
+            "shadow": two devices added an item with the same key. Value 1 is the visible item and value 2 the hidden \
+            one, each with its secret and with the device and the time of its last change; their other differences \
+            follow. The kept item becomes visible on every device, and the other item is deleted. Without a choice, \
+            the hidden item becomes visible once the first one is renamed, and is deleted with the first one. An item \
+            "of this device alone", which other devices do not know, hides the fleet's item on this device only: \
+            keeping it deletes the hidden item on all devices.
             """,
         subcommands: [ConflictList.self, ConflictResolve.self], defaultSubcommand: ConflictList.self)
 }
@@ -25,7 +26,7 @@ struct ConflictList: ParsableCommand {
 
     @OptionGroup var vault: VaultOptions
 
-    @Flag(help: "Show the secrets too.")
+    @Flag(help: "Include the secrets.")
     var reveal = false
 
     @Flag(help: "Print JSON.")

@@ -8,16 +8,16 @@ struct ConflictResolve: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "resolve",
         abstract: "Keep one of the values, for all devices.",
-        discussion: "The other devices hear of it at the next sync.")
+        discussion: "The other devices receive the choice at the next sync.")
 
     @Argument(
         help: "The service, the server, or the identifier of the item.", completion: ItemCompletion.services)
     var item: String
 
-    @Argument(help: "The account. Left out: any; \"\": the empty one.", completion: ItemCompletion.accounts)
+    @Argument(help: "The account; any if omitted, \"\" for the empty one.", completion: ItemCompletion.accounts)
     var account: String?
 
-    @Option(help: "Which field, where several have conflicts: as 'vault conflicts' names it, such as shadow.")
+    @Option(help: "The field, if several have conflicts, as in 'vault conflicts', such as shadow.")
     var field: String?
 
     @Option(help: "The number of the value to keep.")

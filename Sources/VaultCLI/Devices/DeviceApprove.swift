@@ -14,8 +14,9 @@ struct DeviceApprove: ParsableCommand {
         commandName: "approve",
         abstract: "Let a device into the fleet.",
         discussion: """
-            Takes the code that 'vault remote add URL --join' prints on it, shows what the device calls itself, and \
-            asks. Without a terminal --code-file, --yes and an unlocked agent or a source for the passphrase are needed.
+            Takes the code that 'vault remote add URL --join' prints on the new device, shows the name that the device \
+            gives itself, and asks for confirmation. Without a terminal, the command requires --code-file, --yes, and \
+            an unlocked agent or a source of the passphrase.
             """)
 
     @Option(
@@ -23,16 +24,16 @@ struct DeviceApprove: ParsableCommand {
         completion: .file())
     var codeFile: String?
 
-    @Flag(help: "It reads; what it writes is refused.")
+    @Flag(help: "Let the device read; the others refuse its writes.")
     var reader = false
 
-    @Flag(help: "It reads and writes: the default.")
+    @Flag(help: "Let the device read and write, which is the default.")
     var writer = false
 
-    @Flag(help: "It also lets devices in and removes them.")
+    @Flag(help: "Let the device also approve and remove devices.")
     var owner = false
 
-    @Flag(help: "Do not ask.")
+    @Flag(help: "Do not ask for confirmation.")
     var yes = false
 
     @Flag(help: "Print JSON.")

@@ -9,10 +9,10 @@ struct Device: ParsableCommand {
         commandName: "device",
         abstract: "List, approve and remove the devices of the fleet.",
         discussion: """
-            approve lets a device in that runs 'vault remote add URL --join': its code is typed here, or comes from \
-            --code-file. remove shuts a device out, and lists what it could read; secrets lists that again. resolve \
-            chooses where the list of \
-            devices was changed in two ways at once.
+            approve lets a device in that runs 'vault remote add URL --join': the user types the device's code, or \
+            names a file with --code-file. remove shuts a device out, and lists the items that the device could read; \
+            secrets prints this list again. resolve chooses between two versions of the list of devices, which two \
+            owners changed concurrently.
             An owner writes and changes this list, a writer writes, a reader reads.
             """,
         subcommands: [
@@ -22,7 +22,7 @@ struct Device: ParsableCommand {
 
 struct DeviceList: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "list", abstract: "List the devices of the fleet, and when each was last heard of.")
+        commandName: "list", abstract: "List the devices of the fleet, and when each was last heard from.")
 
     @OptionGroup var vault: VaultOptions
 

@@ -10,18 +10,18 @@ struct DeviceRemove: ParsableCommand {
         commandName: "remove",
         abstract: "Shut a device out of the fleet.",
         discussion: """
-            A lost one, one that nobody uses any more, or one that was copied. It can read nothing that is told from \
-            then on, and nothing that it writes counts. What it has read it keeps: first the items are listed whose \
-            secrets are to be changed where they are used; 'vault device secrets' lists them again. One remote that \
-            can be reached is enough, the others hear of it with later syncs. Where none can be reached, the command \
-            ends with 30, and each 'vault sync' removes the device before it tells anything. Asks on a terminal; \
-            without one, --yes is needed.
+            For a device that is lost, no longer used, or copied. The removed device can read nothing published from \
+            then on, and the other devices ignore its writes. The device keeps what it has read: the command first \
+            lists the items whose secrets must be changed where they are used; 'vault device secrets' lists them \
+            again. One reachable remote is enough; the other remotes receive the removal with later syncs. If no \
+            remote is reachable, the command ends with 30, and each 'vault sync' removes the device before it \
+            publishes anything. Asks for confirmation at a terminal; without one, --yes is required.
             """)
 
-    @Argument(help: "The name of the device: see 'vault device list'.")
+    @Argument(help: "The name of the device, as in 'vault device list'.")
     var name: String
 
-    @Flag(help: "Do not ask.")
+    @Flag(help: "Do not ask for confirmation.")
     var yes = false
 
     @Flag(help: "Print JSON.")

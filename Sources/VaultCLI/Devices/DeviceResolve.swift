@@ -8,14 +8,14 @@ internal import VaultSync
 struct DeviceResolve: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "resolve",
-        abstract: "Keep this device's list of devices, where there are two.",
+        abstract: "Keep this device's version of the list of devices, if there are two.",
         discussion: """
-            After two owners changed the list at once, out of each other's sight, 'vault sync' ends with 23. This \
-            keeps the list as this device has it, for all; who was approved or removed in the other one is approved or \
-            removed again. Asks on a terminal; without one, --yes is needed.
+            If two owners change the list concurrently, without seeing each other's change, 'vault sync' ends with 23. \
+            This command makes this device's version the list of all devices; approvals and removals in the other \
+            version have to be repeated. Asks for confirmation at a terminal; without one, --yes is required.
             """)
 
-    @Flag(help: "Do not ask.")
+    @Flag(help: "Do not ask for confirmation.")
     var yes = false
 
     @OptionGroup var vault: VaultOptions

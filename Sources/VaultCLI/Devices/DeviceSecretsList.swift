@@ -10,12 +10,12 @@ struct DeviceSecretsList: ParsableCommand {
         commandName: "secrets",
         abstract: "List the items whose secrets a device can read.",
         discussion: """
-            Of a device that was removed: those whose secrets have not been changed since, which is what is left to be \
-            changed where they are used. A new secret for an item ('vault set') takes it off the list. The list is of \
-            what this device knows: sync first.
+            For a removed device, the list has only the items whose secrets have not changed since the removal: these \
+            remain to be changed where they are used. A new secret for an item ('vault set') takes the item off the \
+            list. The list reflects what this device knows: sync first.
             """)
 
-    @Argument(help: "The name of the device, also of one that was removed.")
+    @Argument(help: "The name of the device, which may be a removed one.")
     var name: String
 
     @Flag(help: "Print JSON.")

@@ -8,35 +8,36 @@ internal import VaultSync
 struct Sync: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "sync",
-        abstract: "Tell the other devices what changed here, and hear what changed there.",
+        abstract: "Exchange changes with the other devices of the fleet.",
         discussion: """
-            With every remote in turn. What was noticed and is mended by the sync itself is a warning; what is not \
-            ends the command with 20 (altered or forged), 22 (withheld, rolled back or diverged) or 23 (forked), after \
-            everything else was synced. 24: this device was removed. 30: a remote cannot be reached. A device \
-            that has the true version of an altered record puts that version back; any other device takes the altered \
-            record out of the folder, and the next sync of a device that has the true version puts it back. A false \
-            record behind the end of the list of devices stops changes of the list until a person deletes its file: \
+            Syncs with every remote in turn. Faults that the sync repairs are warnings; any other fault ends the \
+            command, after everything else was synced, with 20 (altered or forged), 22 (withheld, rolled back or \
+            diverged) or 23 (forked). 24: this device was removed. 30: a remote is unreachable. A device that has the \
+            true version of an altered record restores that version; any other device removes the altered record from \
+            the folder, and the next sync of a device that has the true version restores it. A false record behind the \
+            end of the list of devices blocks changes of the list until the user deletes its file: \
             vlt1/REALM/0/REALM/NUMBER, in hexadecimal, with the sequence that --json shows.
-            An unlocked agent does the sync, and nobody is asked for a passphrase. An agent that was locked again \
-            fetches and checks what the others told; that becomes items when it is unlocked.
-            An unlocked agent also syncs by itself, soon after a change here or there, and every 30 seconds with a \
-            folder, every minute with a server; 'vault status' says how that stands. --watch does the same without an \
-            agent, until it is interrupted, and prints a line for each sync that came to something. A remote that \
-            cannot be reached is tried again, at the latest after 10 minutes.
-            The last line says how many conflicts there are, if any: 'vault conflicts' lists them. They are no failure.
-            --fingerprint prints what the devices of a fleet have in common after a sync, for people to compare: a \
-            remote that shows two halves of a fleet different things is noticed by nothing else.
+            An unlocked agent performs the sync, without asking for a passphrase. An agent that was locked again \
+            fetches and checks the changes of the other devices; they become items when the agent is unlocked.
+            An unlocked agent also syncs in the background, soon after a change here or elsewhere, and every 30 \
+            seconds with a folder, every minute with a server; 'vault status' shows the state. --watch does the same \
+            without an agent, until it is interrupted, and prints a line for each sync that moved changes. An \
+            unreachable remote is tried again after at most 10 minutes.
+            The last line shows the number of conflicts, if there are any: 'vault conflicts' lists them. Conflicts are \
+            not failures.
+            --fingerprint prints a fingerprint of what the devices of a fleet have in common after a sync, for users \
+            to compare: only this comparison reveals a remote that shows two halves of a fleet different records.
             """)
 
     @OptionGroup var vault: VaultOptions
 
-    @Flag(help: "Print what to compare with other devices, when all are synced.")
+    @Flag(help: "Print a fingerprint to compare with other devices, once all are synced.")
     var fingerprint = false
 
-    @Flag(help: "Go on until interrupted: sync when something changes here or there.")
+    @Flag(help: "Sync after each change, here or elsewhere, until interrupted.")
     var watch = false
 
-    @Flag(help: "Print JSON; with --watch one object a line.")
+    @Flag(help: "Print JSON; with --watch, one object per line.")
     var json = false
 
     func validate() throws {

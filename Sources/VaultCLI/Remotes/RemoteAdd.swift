@@ -12,37 +12,36 @@ struct RemoteAdd: ParsableCommand {
         commandName: "add",
         abstract: "Found a fleet, join one, or add a second remote.",
         discussion: """
-            On the first device it founds the fleet, and prints a recovery code once, before anything else happens. On \
-            every other one --join prints \
-            a code and waits for an hour until an owner's device takes it: 'vault device approve'. Without such a \
-            device --recovery-code-file joins at once. What the vault has already joins what the fleet has. In a vault \
-            that belongs to a fleet it adds one more remote of the same fleet; of a remote that is there it \
-            changes the credentials.
+            On the first device the command founds the fleet, and prints a recovery code once, before anything else \
+            happens. On every other device --join prints a code and waits for an hour until an owner's device takes \
+            the code: 'vault device approve'. Without such a device, --recovery-code-file joins at once. The vault's \
+            own items join those of the fleet. In a vault that belongs to a fleet, the command adds another remote of \
+            the same fleet, or changes the credentials of an existing remote.
             """)
 
     @Argument(
         help: """
-            file:///absolute/path, a folder that the devices share; ssh://[user@]host[:port]/absolute/path, one of a \
-            server; postgres://user@host/database, prepared by 'vault remote sql'; or etcd://[user@]host[:port]. The \
-            last two take several hosts of one service, with commas between them.
+            file:///absolute/path, a folder that the devices share; ssh://[user@]host[:port]/absolute/path, a folder \
+            of a server; postgres://user@host/database, prepared by 'vault remote sql'; or etcd://[user@]host[:port]. \
+            The last two take several hosts of one service, separated by commas.
             """)
     var url: String
 
-    @Flag(help: "Ask to join the fleet that is there, and wait.")
+    @Flag(help: "Ask to join the existing fleet, and wait.")
     var join = false
 
     @Option(
-        help: ArgumentHelp("Join with the fleet's recovery code in this file; - asks for it.", valueName: "file"),
+        help: ArgumentHelp("Join with the fleet's recovery code in this file; - for a prompt.", valueName: "file"),
         completion: .file())
     var recoveryCodeFile: String?
 
-    @Flag(help: "Tell of items that are marked as synchronizable, and of no others.")
+    @Flag(help: "Publish only items that are marked as synchronizable.")
     var onlySynchronizable = false
 
-    @Option(help: ArgumentHelp("What the other devices call this one; else the host's name.", valueName: "device"))
+    @Option(help: ArgumentHelp("The name of this device in the fleet; else the host's name.", valueName: "device"))
     var name: String?
 
-    @Option(help: ArgumentHelp("With --join: wait so long, at most an hour.", valueName: "seconds"))
+    @Option(help: ArgumentHelp("With --join: the time to wait, at most an hour.", valueName: "seconds"))
     var timeout: Int?
 
     @OptionGroup var credentials: RemoteCredentialOptions
@@ -52,7 +51,7 @@ struct RemoteAdd: ParsableCommand {
     @Option(help: ArgumentHelp("Unlock the vault with this key file.", valueName: "file"), completion: .file())
     var keyFile: String?
 
-    @Flag(help: "Print JSON: with --join an object when there is a code, and one when the vault has joined.")
+    @Flag(help: "Print JSON: with --join, an object with the code, and another one once the vault has joined.")
     var json = false
 
     static let longestWait = 3600

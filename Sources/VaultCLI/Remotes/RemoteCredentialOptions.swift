@@ -11,12 +11,12 @@ internal import VaultSync
 struct RemoteCredentialOptions: ParsableArguments {
     @Option(
         help: ArgumentHelp(
-            "The password of the URL's user, kept in this vault on this device alone.", valueName: "file"),
+            "A file with the password of the URL's user; the vault keeps it on this device only.", valueName: "file"),
         completion: .file())
     var passwordFile: String?
 
     @Option(
-        help: ArgumentHelp("Check the server's certificate by these authorities (PEM).", valueName: "file"),
+        help: ArgumentHelp("Verify the server's certificate by these authorities (PEM).", valueName: "file"),
         completion: .file())
     var caFile: String?
 

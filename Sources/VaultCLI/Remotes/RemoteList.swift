@@ -7,16 +7,17 @@ internal import VaultSync
 struct Remote: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "remote",
-        abstract: "Add, list and remove the places that the devices of a fleet share.",
+        abstract: "Add, list and remove the remotes through which the devices of a fleet sync.",
         discussion: """
-            A fleet is several devices that have one vault in common, each in a file of its own with a passphrase of \
-            its own. They tell each other what changed through a folder that all of them reach, file:///absolute/path: \
-            of a file server, of Syncthing, on a stick; through a folder of a server by ssh and 'vault remote serve', \
-            ssh://[user@]host[:port]/absolute/path; through a PostgreSQL database, postgres://user@host/database, \
-            which 'vault remote sql' prepares; or through etcd, etcd://[user@]host[:port]. Who runs it reads nothing \
-            there and changes nothing unnoticed. \
-            An unlocked agent does it by itself, and 'vault sync' when it is called.
-            recovery-code makes another recovery code for the fleet, in the place of the one that founding it printed.
+            A fleet is several devices that have one vault in common, each with a vault file and a passphrase of its \
+            own. The devices exchange changes through a folder that all of them reach, file:///absolute/path, such as \
+            a folder of a file server, of Syncthing or on a USB stick; through a folder of a server by ssh and 'vault \
+            remote serve', ssh://[user@]host[:port]/absolute/path; through a PostgreSQL database, \
+            postgres://user@host/database, which 'vault remote sql' prepares; or through etcd, \
+            etcd://[user@]host[:port]. The operator of a remote can read nothing there, and change nothing unnoticed. \
+            An unlocked agent syncs in the background, and 'vault sync' syncs on demand.
+            recovery-code makes a new recovery code for the fleet, in place of the code that was printed when the \
+            fleet was founded.
             """,
         subcommands: [
             RemoteAdd.self, RemoteList.self, RemoteRecoveryCode.self, RemoteRemove.self, RemoteServe.self,

@@ -9,14 +9,15 @@ internal import VaultSync
 struct RemoteRecoveryCode: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "recovery-code",
-        abstract: "Make another recovery code for the fleet.",
+        abstract: "Make a new recovery code for the fleet.",
         discussion: """
-            Prints the new code once, before it counts. From then on the old one lets no device in, and opens nothing \
-            that is told later: for a code that was lost, or that somebody else may have seen. An owner's device does \
-            that, with a remote that it reaches. A code that was printed is stored nowhere, and cannot be shown again.
+            Prints the new code once, before the code takes effect. From then on the old code lets no device in, and \
+            opens nothing that is published later: use the command if a code was lost, or another person may have seen \
+            it. The command requires an owner's device, and a remote that it reaches. A printed code is stored \
+            nowhere, and cannot be shown again.
             """)
 
-    @Flag(help: "Make another code, in the place of the one that there is.")
+    @Flag(help: "Make a new code, in place of the current one.")
     var new = false
 
     @Flag(help: "Print JSON.")

@@ -8,10 +8,10 @@ internal import VaultSync
 struct RemoteRemove: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "remove",
-        abstract: "Sync with a remote no more.",
-        discussion: "Of this device alone. What is there stays, for the other devices.")
+        abstract: "Stop syncing with a remote.",
+        discussion: "Affects this device only. The records on the remote stay, for the other devices.")
 
-    @Argument(help: "The remote, as 'vault remote list' has it.")
+    @Argument(help: "The remote, as in 'vault remote list'.")
     var url: String
 
     @OptionGroup var vault: VaultOptions

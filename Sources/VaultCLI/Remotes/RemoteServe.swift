@@ -8,23 +8,24 @@ internal import VaultSync
 struct RemoteServe: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "serve",
-        abstract: "On a server: give devices that come by ssh a folder of records.",
+        abstract: "On a server: serve a folder of records to devices over ssh.",
         discussion: """
-            ssh runs it for a remote ssh://host/dir. It speaks to the device over standard input and output until that \
-            goes, opens no vault, and needs none. In authorized_keys a line like
+            ssh runs the command for a remote ssh://host/dir. The command speaks to the device over standard input and \
+            output until the device disconnects; it opens no vault, and needs none. In authorized_keys a line like
               command="vault remote serve --realm REALM -- DIR",restrict ssh-ed25519 AAAA…
-            lets a key do that and nothing else, in that folder alone, whatever its device asks for. The realm of a \
-            fleet is in 'vault status --json' of its devices; mailboxes, by which devices join, are always served.
+            restricts a key to this command and this folder, regardless of the device's requests. The realm of a fleet \
+            is in the output of 'vault status --json' on its devices; mailboxes, by which devices join, are always \
+            served.
             """)
 
     @Option(
-        help: ArgumentHelp("Serve this fleet alone; several are given by several options.", valueName: "realm"))
+        help: ArgumentHelp("Serve this fleet only; may be repeated for several.", valueName: "realm"))
     var realm: [String] = []
 
-    @Flag(help: "Remove no records: what devices trim stays.")
+    @Flag(help: "Remove no records, not even on the request of a device.")
     var appendOnly = false
 
-    @Argument(help: ArgumentHelp("A folder that is there, from the root.", valueName: "dir"))
+    @Argument(help: ArgumentHelp("The absolute path of an existing folder.", valueName: "dir"))
     var folder: String
 
     func validate() throws {
