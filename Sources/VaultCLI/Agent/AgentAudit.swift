@@ -9,16 +9,16 @@ internal import VaultStorage
 struct Audit: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "audit",
-        abstract: "Print who did what, and check that nobody changed the log.",
+        abstract: "Print the audit log, and check it for changes.",
         discussion: """
-            'vault agent --audit' keeps the log: when, which verb on which items, by which process. It holds no value, \
-            no service and no account; items that are still there are shown by what they are called now. A line that \
-            was changed, removed, put in or cut off makes the command end with 20.
+            'vault agent --audit' keeps the log: the time of each access, the verb, the items, and the process. The \
+            log contains no value, no service and no account; items that still exist are shown with their current \
+            names. The command ends with 20 if a line was changed, removed, inserted or cut off.
             """)
 
     @OptionGroup var vault: VaultOptions
 
-    @Flag(help: "Print the lines as they are, which is JSON.")
+    @Flag(help: "Print the lines unchanged, as JSON.")
     var json = false
 
     func run() throws {

@@ -17,52 +17,53 @@ struct Agent: ParsableCommand {
         abstract: "Keep a vault open for other commands.",
         discussion: """
             The agent listens on $VAULT_AGENT_SOCK, else on $XDG_RUNTIME_DIR/vault/agent.sock, for processes of the \
-            same user. Its keys never leave it. It starts unlocked when it is given a passphrase, and locked \
-            otherwise; 'vault unlock' starts one by itself.
+            same user. The keys never leave the agent. The agent starts unlocked if a passphrase is given, and locked \
+            otherwise; 'vault unlock' starts an agent if none is running.
 
-            It locks without use (--idle), after a time in any case (--max), on SIGHUP, before the machine sleeps and \
-            when the session is locked. What is readable after the first unlock stays so until the agent ends.
+            The agent locks after a time without use (--idle), after a time in any case (--max), on SIGHUP, before the \
+            machine sleeps and when the session is locked. Items that are readable after the first unlock stay \
+            readable until the agent ends.
 
-            It syncs a vault that belongs to a fleet, unasked: see 'vault help sync'.
+            The agent syncs a vault that belongs to a fleet in the background: see 'vault help sync'.
             """)
 
     @OptionGroup var vault: VaultOptions
 
-    @Flag(help: "Stay in the foreground.")
+    @Flag(help: "Run in the foreground.")
     var foreground = false
 
-    @Option(help: ArgumentHelp("Lock without use for so long, such as 45s, 10m or 8h; 0 for never.", valueName: "time"))
+    @Option(help: ArgumentHelp("Lock if unused for this time, such as 45s, 10m or 8h; 0 for never.", valueName: "time"))
     var idle = "10m"
 
-    @Option(help: ArgumentHelp("Lock so long after an unlock, used or not; 0 for never.", valueName: "time"))
+    @Option(help: ArgumentHelp("Lock this long after an unlock, used or not; 0 for never.", valueName: "time"))
     var max = "8h"
 
     @Option(
         help: ArgumentHelp(
-            "Rules for what programs may do; else ~/.config/vault/policy.json, if there is one.", valueName: "file"),
+            "The rules for what programs may do; else ~/.config/vault/policy.json, if it exists.", valueName: "file"),
         completion: .file())
     var policy: String?
 
-    @Flag(help: "Write down who did what, in a log that shows changes: see 'vault audit'.")
+    @Flag(help: "Log each access, in a log that reveals changes: see 'vault audit'.")
     var audit = false
 
-    @Flag(help: "Sync the vault with its fleet only when 'vault sync' asks for that.")
+    @Flag(help: "Sync the vault with its fleet only on 'vault sync'.")
     var noSync = false
 
-    @Flag(help: "Let root be a client.")
+    @Flag(help: "Accept root as a client.")
     var allowRoot = false
 
-    @Flag(help: "Keep keys in ordinary locked memory, since a machine with secret memory in use does not hibernate.")
+    @Flag(help: "Keep keys in ordinary locked memory: a machine does not hibernate while secret memory is in use.")
     var allowHibernation = false
 
     @Flag(
         help: """
-            Serve org.freedesktop.secrets as well, by 'vault doors --secret-service' in a process that ends with the \
+            Also serve org.freedesktop.secrets, by 'vault doors --secret-service' in a process that ends with the \
             agent.
             """)
     var secretService = false
 
-    @Flag(help: "End the agent that is running.")
+    @Flag(help: "End the running agent.")
     var stop = false
 
     @Flag(help: .hidden)

@@ -8,20 +8,20 @@ struct Unlock: ParsableCommand {
         commandName: "unlock",
         abstract: "Unlock the vault for all commands.",
         discussion: """
-            Starts the agent if it is not running. However many commands wait for the passphrase, one of them asks. \
-            Every wrong passphrase makes the next attempt wait longer. Without a terminal pinentry asks in a window, \
-            or at the terminal that $GPG_TTY names; $VAULT_PINENTRY names another program.
+            Starts the agent if none is running. If several commands wait for the passphrase, only one of them asks. \
+            Every wrong passphrase makes the next attempt wait longer. Without a terminal, pinentry asks in a window, \
+            or at the terminal named by $GPG_TTY; $VAULT_PINENTRY names another program.
             """)
 
     @OptionGroup var vault: VaultOptions
 
     @Option(
         help: ArgumentHelp(
-            "Lock without use for so long from now on, such as 45s, 10m or 8h; 0 for never.", valueName: "time"))
+            "From now on, lock if unused for this time, such as 45s, 10m or 8h; 0 for never.", valueName: "time"))
     var idle: String?
 
     @Flag(
-        help: ArgumentHelp("As a login does it: quietly, once, and only an agent that is there.", visibility: .hidden))
+        help: ArgumentHelp("Unlock as at login: quietly, once, and only a running agent.", visibility: .hidden))
     var fromLogin = false
 
     func validate() throws {
@@ -67,8 +67,8 @@ struct Lock: ParsableCommand {
         commandName: "lock",
         abstract: "Lock the vault: the agent wipes its keys.",
         discussion: """
-            What is readable after the first unlock stays so until the agent ends. Without an agent nothing is \
-            unlocked, and there is nothing to do.
+            Items that are readable after the first unlock stay readable until the agent ends. Without an agent \
+            nothing is unlocked, and there is nothing to do.
             """)
 
     func run() throws {

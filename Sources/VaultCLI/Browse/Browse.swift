@@ -8,11 +8,11 @@ internal import VaultCrypto
 struct Browse: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "browse",
-        abstract: "Look through the vault on the whole screen.",
+        abstract: "Browse the vault on the whole screen.",
         discussion: """
-            What is typed is searched. Enter shows the selected item's secrets until the next key, ^Y copies, ^E gives \
-            it a new secret, ^D deletes it and ^Z takes that back; Esc or ^C ends. It ends by itself when the agent \
-            locks the vault, and after five minutes without a key.
+            Typed text is searched for. Enter shows the selected item's secrets until the next key, ^Y copies the \
+            secret, ^E asks for a new secret, ^D deletes the item and ^Z restores a deleted item; Esc or ^C ends the \
+            command. The command also ends when the agent locks the vault, and after five minutes without a key.
             """)
 
     @OptionGroup var vault: VaultOptions

@@ -13,22 +13,23 @@ struct BrowserHost: HelperCommand {
     static let hasOptions = false
     static let configuration = CommandConfiguration(
         commandName: "browser-host",
-        abstract: "Serve the browser extension KeePassXC-Browser; browsers start this.",
+        abstract: "Serve the browser extension KeePassXC-Browser; started by browsers.",
         discussion: """
-            A native-messaging host: it speaks with the browser by its standard input and output, and ends with it. \
-            The browser gives the arguments: the path of a manifest and the extension's name (Firefox), or the \
-            extension's origin (Chromium). 'vault doors enable browser' writes the manifests; they name \
+            A native-messaging host: communicates with the browser over standard input and output, and ends with the \
+            browser. The browser passes the arguments: the path of a manifest and the extension's name (Firefox), or \
+            the extension's origin (Chromium). 'vault doors enable browser' writes the manifests; they name \
             vault-browser-host, which is a link to this command.
 
-            Logins come from the agent, on behalf of the browser. While the vault is locked the extension is told so; \
-            it can have a person asked to unlock it. A person is also asked before a browser is let in, and once for \
-            each site whose logins it wants, in a window of pinentry: 'vault browser list'.
+            Logins come from the agent, on behalf of the browser. While the vault is locked, the host tells the \
+            extension so; the extension can have the user asked to unlock the vault. In a window of pinentry, the user \
+            is also asked before a browser is let in, and once for each site whose logins the browser wants: 'vault \
+            browser list'.
             """,
         shouldDisplay: false)
 
     @OptionGroup var vault: VaultOptions
 
-    @Argument(help: "As the browser gives them.")
+    @Argument(help: "The arguments that the browser passes.")
     var arguments: [String] = []
 
     func run() throws {

@@ -7,10 +7,10 @@ internal import VaultDoors
 struct Browsers: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "browser",
-        abstract: "List the browsers that get logins from the vault, or let one go.",
+        abstract: "List the browsers that get logins from the vault, or remove one.",
         discussion: """
-            A browser is let in by its extension KeePassXC-Browser, after 'vault doors enable browser', when a person \
-            has said yes to it; and once more for each site.
+            The user lets in a browser, which asks by its extension KeePassXC-Browser after 'vault doors enable \
+            browser', and then each site.
             """,
         subcommands: [BrowserList.self, BrowserForget.self], defaultSubcommand: BrowserList.self)
 }
@@ -18,8 +18,8 @@ struct Browsers: ParsableCommand {
 struct BrowserList: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "list",
-        abstract: "List the browsers that were let in, with the sites that were asked for.",
-        discussion: "A line for a browser: its identifier, its program and when it was let in; and one for each site.")
+        abstract: "List the browsers that were let in, with the sites that they asked for.",
+        discussion: "Prints a line for each browser, with identifier, program and time of approval, and for each site.")
 
     @OptionGroup var vault: VaultOptions
 
@@ -60,18 +60,18 @@ struct BrowserList: ParsableCommand {
 struct BrowserForget: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "forget",
-        abstract: "Let a browser go, or forget what was answered for a site.",
+        abstract: "Remove a browser, or forget the answer for a site.",
         discussion: """
-            A browser that is let go gets nothing any more, and has to ask to be let in again. With a host, that site \
-            alone is asked for again.
+            A removed browser gets nothing any more, and has to ask to be let in again. With a host, only the answer \
+            for this site is forgotten, and the user is asked again.
             """)
 
     @OptionGroup var vault: VaultOptions
 
-    @Argument(help: "The browser's identifier: 'vault browser list'.")
+    @Argument(help: "The browser's identifier, as in 'vault browser list'.")
     var id: String
 
-    @Argument(help: "A site's host.")
+    @Argument(help: "The host of a site.")
     var host: String?
 
     func run() throws {

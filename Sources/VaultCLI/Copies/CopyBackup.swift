@@ -7,27 +7,28 @@ internal import VaultFormat
 struct Backup: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "backup",
-        abstract: "Write a copy of the vault, also while others use it.",
+        abstract: "Write a copy of the vault, even while it is in use.",
         discussion: """
-            The copy is a vault, mode 0600, checked and read back, whole or not there at all; it has nothing that was \
-            deleted or replaced. It opens with what opens the vault, or with a passphrase of its own. The secret of \
-            this device is not in it: items of this device only open again on this device alone.
+            The copy is a vault with mode 0600, checked and read back, which appears completely or not at all; it \
+            contains nothing deleted or replaced. The copy opens with the secrets that open the vault, or with a \
+            passphrase of its own. It does not contain the secret of this device: items of this device only open again \
+            on this device alone.
             """)
 
-    @Argument(help: "The file to make.", completion: .file())
+    @Argument(help: "The file to create.", completion: .file())
     var target: String
 
     @OptionGroup var vault: VaultOptions
 
     @Option(
-        help: ArgumentHelp("Let the passphrase in this file, and nothing else, open the copy.", valueName: "file"),
+        help: ArgumentHelp("Let only the passphrase in this file open the copy.", valueName: "file"),
         completion: .file())
     var backupPassphraseFile: String?
 
-    @Flag(help: "Ask for a passphrase that opens the copy, instead of what opens the vault.")
+    @Flag(help: "Ask for a passphrase that opens the copy, instead of the vault's secrets.")
     var ownPassphrase = false
 
-    @Flag(help: "Replace a file that is there.")
+    @Flag(help: "Replace an existing file.")
     var yes = false
 
     func validate() throws {

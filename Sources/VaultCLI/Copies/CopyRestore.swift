@@ -6,10 +6,11 @@ internal import Vault
 struct Restore: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "restore",
-        abstract: "Put a backup into the vault's place.",
+        abstract: "Replace the vault by a backup.",
         discussion: """
-            The backup is opened with its own passphrase, and every secret in it, before anything is replaced; the old \
-            file stays until the new one has been read back. Where there is no vault its directory is made.
+            The command opens the backup with the backup's own passphrase, and every secret in it, before it replaces \
+            anything; the old file stays until the new one has been read back. If there is no vault, the command makes \
+            its directory.
             """)
 
     @Argument(help: "The backup.", completion: .file())
@@ -17,10 +18,10 @@ struct Restore: ParsableCommand {
 
     @OptionGroup var vault: VaultOptions
 
-    @Flag(help: "Replace a vault that is there.")
+    @Flag(help: "Replace an existing vault.")
     var yes = false
 
-    @Flag(help: "Also a backup that lacks changes that this device has seen of the vault.")
+    @Flag(help: "Accept a backup that lacks changes which this device has seen.")
     var acceptOlder = false
 
     func run() throws {

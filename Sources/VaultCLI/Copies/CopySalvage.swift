@@ -7,14 +7,14 @@ internal import Vault
 struct SalvageCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "salvage",
-        abstract: "Write what is left of a damaged vault to a new one.",
+        abstract: "Copy the intact parts of a damaged vault to a new one.",
         discussion: """
-            The damaged file stays as it is. Only what the vault's key vouches for is taken; standard output lists the \
-            items that are not whole. What was deleted in a part that is lost comes back, and what was changed there \
-            is as it was before. 'vault restore' puts the new vault into the place of the damaged one.
+            The damaged file stays unchanged. The new vault contains only what the vault's key authenticates; standard \
+            output lists the incomplete items. Items that were deleted in a lost part come back, and items that were \
+            changed there have their earlier state. 'vault restore' replaces the damaged vault by the new one.
             """)
 
-    @Argument(help: "The vault to make.", completion: .file())
+    @Argument(help: "The vault to create.", completion: .file())
     var target: String
 
     @OptionGroup var vault: VaultOptions
@@ -22,7 +22,7 @@ struct SalvageCommand: ParsableCommand {
     @Flag(help: "Print JSON.")
     var json = false
 
-    @Flag(help: "Also when what is left lacks changes that this device has seen.")
+    @Flag(help: "Accept a result that lacks changes which this device has seen.")
     var acceptOlder = false
 
     func validate() throws {

@@ -8,9 +8,10 @@ internal import VaultCrypto
 struct Defaults: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "defaults",
-        abstract: "Settings of applications, in the shape of macOS's 'defaults'.",
+        abstract: "Read and write settings of applications, like macOS's 'defaults'.",
         discussion: """
-            A suite's settings are items of the service SUITE, one for each key, which SecureDefaults reads and writes.
+            A suite's settings are items of the service SUITE, one for each key, which SecureDefaults reads and \
+            writes.
             """,
         subcommands: [
             DefaultsRead.self, DefaultsWrite.self, DefaultsDelete.self, DefaultsImport.self, DefaultsExport.self,
@@ -42,12 +43,12 @@ struct DefaultsOptions: ParsableArguments {
 
 struct DefaultsRead: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "read", abstract: "Print a setting, or all of a suite.",
-        discussion: "A text is printed as it is; what has parts as macOS's 'defaults' does, or as JSON.")
+        commandName: "read", abstract: "Print a setting, or all settings of a suite.",
+        discussion: "Prints a text unchanged, and an array or dictionary like macOS's 'defaults', or as JSON.")
 
     @OptionGroup var options: DefaultsOptions
 
-    @Argument(help: "The key. Left out: all of them.")
+    @Argument(help: "The key; all keys if omitted.")
     var key: String?
 
     @Flag(help: "Print JSON: data in base64, times as RFC 3339.")
@@ -77,13 +78,13 @@ struct DefaultsRead: ParsableCommand {
 
 struct DefaultsWrite: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "write", abstract: "Set a setting.",
+        commandName: "write", abstract: "Write a setting.",
         usage: "vault defaults write <suite> <key> [-string|-int|-float|-bool|-date|-data] [<value>]",
         discussion: """
-            The value follows its type: -string TEXT, -int N, -float X, -bool yes|no, -date 2026-01-31T12:00:00Z, \
-            -data HEX, -array TEXT ..., -dict KEY TEXT ...; -array-add and -dict-add add to what is there. Without a \
-            type it is a text. A value that is left out comes from standard input: arguments are seen by every \
-            process of the machine, so that is where a secret belongs.
+            The type precedes the value: -string TEXT, -int N, -float X, -bool yes|no, -date 2026-01-31T12:00:00Z, \
+            -data HEX, -array TEXT ..., -dict KEY TEXT ...; -array-add and -dict-add add to the existing value. A \
+            value without a type is a text. An omitted value is read from standard input: use that for secrets, since \
+            every process of the machine can see arguments.
             """)
 
     @OptionGroup var options: DefaultsOptions
@@ -128,14 +129,14 @@ struct DefaultsWrite: ParsableCommand {
 
 struct DefaultsDelete: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "delete", abstract: "Delete a setting, or all of a suite.")
+        commandName: "delete", abstract: "Delete a setting, or all settings of a suite.")
 
     @OptionGroup var options: DefaultsOptions
 
-    @Argument(help: "The key. Left out: all of them.")
+    @Argument(help: "The key; all keys if omitted.")
     var key: String?
 
-    @Flag(help: "Do not ask.")
+    @Flag(help: "Do not ask for confirmation.")
     var yes = false
 
     func run() throws {
@@ -155,8 +156,8 @@ struct DefaultsDelete: ParsableCommand {
 
 struct DefaultsImport: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "import", abstract: "Take settings from a property list.",
-        discussion: "The file is a dictionary, binary or XML; '-' is standard input. All of it is taken, or nothing.")
+        commandName: "import", abstract: "Import settings from a property list.",
+        discussion: "The file is a dictionary, binary or XML; '-' is standard input. Imports all of it, or nothing.")
 
     @OptionGroup var options: DefaultsOptions
 
@@ -191,18 +192,18 @@ struct DefaultsImport: ParsableCommand {
 
 struct DefaultsExport: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "export", abstract: "Write a suite as a property list.",
-        discussion: "The file has mode 0600, and is there whole or not at all; '-' is standard output.")
+        commandName: "export", abstract: "Export a suite as a property list.",
+        discussion: "The file has mode 0600, and appears completely or not at all; '-' is standard output.")
 
     @OptionGroup var options: DefaultsOptions
 
     @Argument(help: "The file.", completion: .file())
     var file: String
 
-    @Flag(help: "Write the binary format, not XML.")
+    @Flag(help: "Write the binary format instead of XML.")
     var binary = false
 
-    @Flag(help: "Replace a file that exists.")
+    @Flag(help: "Replace an existing file.")
     var yes = false
 
     func run() throws {

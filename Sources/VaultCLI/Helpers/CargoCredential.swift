@@ -11,9 +11,9 @@ struct CargoCredential: HelperCommand, PlainCommand {
     static let option = "--cargo-plugin"
     static let configuration = CommandConfiguration(
         commandName: "cargo-credential",
-        abstract: "Keep cargo's tokens.",
+        abstract: "Store cargo's tokens in the vault.",
         discussion: """
-            A credential provider of cargo 1.74 or newer: global-credential-providers = ["vault"] below [registry] in \
+            A credential provider for cargo 1.74 or newer: global-credential-providers = ["vault"] below [registry] in \
             ~/.cargo/config.toml. The token of a registry is the secret of the service cargo:INDEX-URL.
             """)
 

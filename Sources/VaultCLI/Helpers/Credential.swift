@@ -8,7 +8,7 @@ internal import VaultImport
 struct Credential: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "credential",
-        abstract: "Print a credential as a cloud's own tools want it.",
+        abstract: "Print a credential in the format of a cloud's own tools.",
         subcommands: [CredentialAWS.self, CredentialKubernetes.self])
 }
 
@@ -17,10 +17,10 @@ struct CredentialAWS: ParsableCommand {
         commandName: "aws",
         abstract: "Print the keys of an AWS profile.",
         discussion: """
-            For ~/.aws/config: credential_process = vault credential aws PROFILE. The item is the secret key of the \
-            service aws and the account PROFILE, with the attribute aws_access_key_id, the field aws_session_token \
-            where there is one, and aws_expiration, such as 2030-01-31T12:00:00Z: 'vault import plaintext' makes it \
-            of ~/.aws/credentials.
+            For ~/.aws/config: credential_process = vault credential aws PROFILE. The item has the service aws and the \
+            account PROFILE; its secret is the secret key, with the attribute aws_access_key_id and, if any, the field \
+            aws_session_token and the attribute aws_expiration, such as 2030-01-31T12:00:00Z. 'vault import plaintext' \
+            makes the item from ~/.aws/credentials.
             """)
 
     @OptionGroup var vault: VaultOptions
@@ -57,9 +57,9 @@ struct CredentialKubernetes: ParsableCommand {
         abstract: "Print a token for kubectl.",
         discussion: """
             For the users of a kubeconfig: exec, with command vault, args [credential, kubernetes, NAME] and \
-            apiVersion client.authentication.k8s.io/v1. The item is the token of the service kubernetes and the \
-            account NAME, with the attribute expiration where it has an end, such as 2030-01-31T12:00:00Z. A \
-            certificate is in its fields client-certificate and client-key, both PEM.
+            apiVersion client.authentication.k8s.io/v1. The item has the service kubernetes and the account NAME; its \
+            secret is the token, with the attribute expiration if the token expires, such as 2030-01-31T12:00:00Z. The \
+            fields client-certificate and client-key contain a certificate and its key, both PEM.
             """)
 
     @OptionGroup var vault: VaultOptions

@@ -10,16 +10,16 @@ struct DockerCredential: HelperCommand, PlainCommand {
     static let link = "docker-credential-vault"
     static let configuration = CommandConfiguration(
         commandName: "docker-credential",
-        abstract: "Keep docker's credentials.",
+        abstract: "Store docker's credentials in the vault.",
         discussion: """
-            A credential helper of docker, podman, buildah and skopeo: "credsStore": "vault" in ~/.docker/config.json, \
-            where this command is installed as docker-credential-vault as well. The items are those of docker's own \
-            helper for the Secret Service, so that both see the same.
+            A credential helper for docker, podman, buildah and skopeo: "credsStore": "vault" in \
+            ~/.docker/config.json, if this command is also installed as docker-credential-vault. The items are those \
+            of docker's own helper for the Secret Service, so that both helpers see the same items.
             """)
 
     @OptionGroup var vault: VaultOptions
 
-    @Argument(help: "get, store, erase or list, which docker says; the rest comes from standard input.")
+    @Argument(help: "get, store, erase or list, passed by docker; the rest comes from standard input.")
     var action: String?
 
     init() {}

@@ -10,20 +10,21 @@ struct GitCredential: HelperCommand, PlainCommand {
     static let link = "git-credential-vault"
     static let configuration = CommandConfiguration(
         commandName: "git-credential",
-        abstract: "Keep git's credentials.",
+        abstract: "Store git's credentials in the vault.",
         discussion: """
-            A credential helper (gitcredentials(7)): 'git config --global credential.helper vault' where this command \
-            is installed as git-credential-vault as well, else credential.helper '!vault git-credential'. A credential \
-            is an internet password of its host, port and protocol, and of its path where git says one. Tokens with an \
-            end, their refresh tokens, and credentials of other schemes than a password are kept as git says them.
+            A credential helper (gitcredentials(7)): 'git config --global credential.helper vault' if this command is \
+            also installed as git-credential-vault, else credential.helper '!vault git-credential'. A credential is an \
+            internet password with its host, port and protocol, and with its path if git passes one. Tokens that \
+            expire, their refresh tokens, and credentials of other schemes than a password are stored as git passes \
+            them.
 
-            A locked vault is unlocked by asking at the terminal, or by pinentry. Where nobody can be asked nothing is \
-            answered, and git goes on to its next helper.
+            To unlock a locked vault, the command asks at the terminal, or by pinentry. If the user cannot be asked, \
+            the command answers nothing, and git continues with its next helper.
             """)
 
     @OptionGroup var vault: VaultOptions
 
-    @Argument(help: "get, store or erase, which git says; the rest comes from standard input.")
+    @Argument(help: "get, store or erase, passed by git; the rest comes from standard input.")
     var action: String
 
     init() {}

@@ -9,19 +9,19 @@ internal import VaultDoors
 struct SSHAdd: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "ssh-add",
-        abstract: "Keep ssh keys in the vault.",
+        abstract: "Store ssh keys in the vault.",
         discussion: """
             Runs the system's ssh-add, which reads the key files, asks for their passphrases and finds certificates \
-            beside them; without a file it takes those in ~/.ssh that it always takes. The keys are then used by \
-            'vault doors --ssh', and the files are no longer needed there: what is kept is not encrypted by the files' \
-            passphrases any more, but by the vault. -l and -L list the keys of the vault as ssh-add does, and -d \
-            deletes some, each by a file with its public key, or by its fingerprint.
+            beside them; without a file, ssh-add takes its default files in ~/.ssh. 'vault doors --ssh' then uses the \
+            keys, and no longer needs the files: the vault encrypts the stored keys, and the passphrases of the files \
+            do not apply to them. -l and -L list the keys in the vault like ssh-add, and -d deletes keys, each named \
+            by a file with its public key or by its fingerprint.
             """)
 
     @OptionGroup var vault: VaultOptions
 
     @Argument(
-        help: ArgumentHelp("Files of private keys; with -d of public ones, or fingerprints.", valueName: "file"),
+        help: ArgumentHelp("Files of private keys; with -d, of public keys, or fingerprints.", valueName: "file"),
         completion: .file())
     var files: [String] = []
 
@@ -34,7 +34,7 @@ struct SSHAdd: ParsableCommand {
     @Flag(name: .customShort("d"), help: "Delete keys from the vault.")
     var delete = false
 
-    @Flag(help: "Have a person asked before each use of the keys.")
+    @Flag(help: "Ask the user before each use of the keys.")
     var confirm = false
 
     func run() throws {
