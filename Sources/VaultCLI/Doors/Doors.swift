@@ -12,26 +12,26 @@ struct Doors: ParsableCommand {
         commandName: "doors",
         abstract: "Serve the protocols that programs already speak.",
         discussion: """
-            A door lets programs that know nothing of vaults use one: secret-service is org.freedesktop.secrets, which \
-            gnome-keyring and KWallet serve otherwise, and portal hands Flatpak applications the secret that theirs \
-            are encrypted with, and ssh is what ssh-agent serves. 'vault doors enable' tells the session to start this \
-            by itself, and 'vault doors disable' takes that back. Without a door to open, this says which there are, \
-            as 'vault doors status' does.
+            A door lets programs that do not know the vault use it: secret-service is org.freedesktop.secrets, which \
+            gnome-keyring and KWallet also serve; portal gives Flatpak applications the secret with which theirs are \
+            encrypted; ssh is the protocol of ssh-agent. 'vault doors enable' makes the session start this command, \
+            and 'vault doors disable' undoes that. Without a door to open, the command lists the doors, like 'vault \
+            doors status'.
 
-            It serves until it is ended. A name or a socket that another program has is left to it (14); without a \
-            bus, and when the bus goes away, it ends with 30. Items come from the agent, whose rules hold for the \
-            program that asks.
+            The command serves until it is terminated. A name or a socket that another program has is left to that \
+            program (14); without a bus, and when the bus goes away, the command ends with 30. Items come from the \
+            agent, which applies its rules to the requesting program.
 
-            While the vault is locked, a program that wants a secret waits until a person was asked for the \
-            passphrase: by pinentry, or what $VAULT_PINENTRY names, in a window or at the terminal of $GPG_TTY. Where \
-            there is no vault yet, the first program that stores something has one made. A person is asked the same \
-            way for items that want the passphrase each time; no door serves those. 'vault doors --here' tells \
-            doors that serve already to ask where that command is: at $DISPLAY or $WAYLAND_DISPLAY, else at $GPG_TTY \
-            or the terminal of its input.
+            While the vault is locked, a program that requests a secret waits until the user was asked for the \
+            passphrase: by pinentry, or the program named by $VAULT_PINENTRY, in a window or at the terminal of \
+            $GPG_TTY. If there is no vault yet, the first program that stores a secret has one made. The user is asked \
+            the same way for items that require the passphrase each time; no door serves those. 'vault doors --here' \
+            tells running doors to ask where that command is: at $DISPLAY or $WAYLAND_DISPLAY, else at $GPG_TTY or the \
+            terminal of its input.
 
             --credentials is for the units of systemd: LoadCredential=ID:SOCKET gives a unit the secret of the access \
-            group systemd whose service is the unit, its template such as x@.service, or *, and whose account is ID. \
-            A unit whose credential is not there, or locked, does not start.
+            group systemd whose service is the unit, its template such as x@.service, or *, and whose account is ID. A \
+            unit whose credential is missing or locked does not start.
             """,
         subcommands: [DoorsEnable.self, DoorsDisable.self, DoorsStatus.self])
 
@@ -40,7 +40,7 @@ struct Doors: ParsableCommand {
     @Flag(help: "Serve org.freedesktop.secrets on the session bus.")
     var secretService = false
 
-    @Flag(help: "Serve the portal's secrets of Flatpak applications on the session bus.")
+    @Flag(help: "Serve the portal's secrets for Flatpak applications on the session bus.")
     var portal = false
 
     @Option(
@@ -53,10 +53,10 @@ struct Doors: ParsableCommand {
         help: ArgumentHelp("Serve the protocol of ssh-agent at this socket.", valueName: "socket"), completion: .file())
     var ssh: String?
 
-    @Flag(help: "Keep keys that 'ssh-add' sends without a lifetime in the vault; else they are in memory alone.")
+    @Flag(help: "Store keys that 'ssh-add' sends without a lifetime in the vault; else they stay in memory.")
     var sshStore = false
 
-    @Flag(help: "Tell the doors that serve to ask for passphrases at this display or terminal.")
+    @Flag(help: "Tell running doors to ask for passphrases at this display or terminal.")
     var here = false
 
     /// The process of the agent to which this process belongs.

@@ -6,7 +6,7 @@ struct DoorSelection: ParsableArguments {
     @Argument(help: ArgumentHelp("The doors: secret-service, portal, browser, ssh.", valueName: "door"))
     var names: [Door]
 
-    @Flag(help: "For all users of the machine, below /usr/local/share; takes root.")
+    @Flag(help: "For all users of the machine, below /usr/local/share; requires root.")
     var system = false
 
     @Flag(help: "Print JSON.")
@@ -23,18 +23,18 @@ struct DoorSelection: ParsableArguments {
 struct DoorsEnable: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "enable",
-        abstract: "Make programs of the session ask the vault for secrets.",
+        abstract: "Make programs of the session use the vault for secrets.",
         discussion: """
             secret-service: the bus starts 'vault doors' for org.freedesktop.secrets, and gnome-keyring and KWallet \
             are kept from taking that name: gnome-keyring's units are masked, its start with the session is hidden, \
-            and apiEnabled=false is set for KWallet. What they have can be moved before: 'vault import \
-            secret-service'. portal: Flatpak applications get the secret that theirs are encrypted with from the \
-            vault. browser: the extension KeePassXC-Browser gets logins from the vault, by a file for each browser; \
-            one of KeePassXC's gives way until 'disable'. ssh: systemd listens at $XDG_RUNTIME_DIR/vault/ssh.sock and \
-            starts 'vault doors' for who connects, and sessions that begin later have $SSH_AUTH_SOCK name it. With \
-            --system the files for the bus and the portal alone, for all users, and no ssh. A line for each change; \
-            what was there before is written down, and 'vault doors disable' puts it back. Ends with 11, and changes \
-            nothing, when a file of another program is in the way.
+            and apiEnabled=false is set for KWallet. 'vault import secret-service' moves their secrets beforehand. \
+            portal: Flatpak applications get the secret with which theirs are encrypted from the vault. browser: the \
+            extension KeePassXC-Browser gets logins from the vault, by a file for each browser, which replaces \
+            KeePassXC's file until 'disable'. ssh: systemd listens at $XDG_RUNTIME_DIR/vault/ssh.sock and starts \
+            'vault doors' for the first client, and later sessions have this path in $SSH_AUTH_SOCK. With --system, \
+            the command changes only the files for the bus and the portal, for all users, without ssh. Prints a line \
+            for each change; 'vault doors disable' restores the previous state, which is recorded. Ends with 11, and \
+            changes nothing, if a file of another program is in the way.
             """)
 
     @OptionGroup var selection: DoorSelection
@@ -66,10 +66,10 @@ struct DoorsEnable: ParsableCommand {
 struct DoorsDisable: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "disable",
-        abstract: "Take back what 'vault doors enable' did.",
+        abstract: "Undo the changes of 'vault doors enable'.",
         discussion: """
-            Exactly that: what was there before is there again, and a file that was changed since stays as it is, \
-            with a line that says so. Items that programs have stored meanwhile stay in the vault.
+            Undoes exactly these changes, and restores the previous state. A file that was changed since stays \
+            unchanged, with a line that says so. Items that programs have stored meanwhile stay in the vault.
             """)
 
     @OptionGroup var selection: DoorSelection

@@ -8,10 +8,10 @@ internal import VaultDoors
 struct DoorsStatus: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "status",
-        abstract: "Say which doors are enabled, and who serves their names.",
+        abstract: "Show which doors are enabled, and which programs serve their names.",
         discussion: """
-            Starts nothing: a name that nobody has is one whose program the bus starts when it is called. Ends with 0 \
-            without a bus as well.
+            Starts no program: for a name without an owner, the bus starts the program when the name is called. Ends \
+            with 0 without a bus as well.
             """)
 
     @Flag(help: "Print JSON.")

@@ -8,30 +8,32 @@ struct DeviceID: ParsableCommand {
         commandName: "device-id",
         abstract: "Print an identifier of this device: a UUID, made once, then always the same.",
         discussion: """
-            It is random and lives in the vault, so it survives upgrading, uninstalling and installing an application \
-            or the system, as long as the vault, or a backup of it, does. Without NAME the device has one of its own.
+            The identifier is random and stored in the vault. It survives the upgrade, removal and new installation of \
+            an application or of the system, as long as the vault, or a backup of it, does. Without NAME, the command \
+            prints the device's own identifier.
             """)
 
-    @Argument(help: "Whose, such as the identifier of an application.")
+    @Argument(help: "The name, such as the identifier of an application.")
     var name = ""
 
     @OptionGroup var vault: VaultOptions
 
-    @Option(help: "The access group in which version 0.1 kept it, if that is not the caller's.")
+    @Option(help: "The access group in which version 0.1 stored the identifier, if not the caller's.")
     var group: String?
 
     @Flag(
         help:
             """
-            An identifier that is bound to this machine: in a copy of the vault on another one, that has one of its own.
+            Print an identifier that is bound to this machine: a copy of the vault on another machine has a different \
+            one.
             """
     )
     var thisDeviceOnly = false
 
-    @Flag(help: "Make a new one.")
+    @Flag(help: "Make a new identifier.")
     var reset = false
 
-    @Flag(help: "With --reset: do not ask.")
+    @Flag(help: "With --reset: do not ask for confirmation.")
     var yes = false
 
     @Flag(help: "Print JSON.")

@@ -7,7 +7,7 @@ internal import VaultFormat
 /// The option that selects one of an item's secrets: the main one, or a named field encrypted with it.
 struct FieldOption: ParsableArguments {
     @Option(
-        help: ArgumentHelp("Not the secret itself, but this field of the item.", valueName: "name"),
+        help: ArgumentHelp("Use this field of the item, instead of the secret itself.", valueName: "name"),
         completion: ItemCompletion.fields)
     var field: String?
 

@@ -8,8 +8,8 @@ struct Add: ParsableCommand {
         abstract: "Add an item.",
         discussion:
             """
-            The secret comes from --file, --fd, --generate, standard input or a prompt. An item that exists is left as \
-            it is (11).
+            The secret comes from --file, --fd, --generate, standard input or a prompt. An existing item is left \
+            unchanged (11).
             """
     )
 
@@ -35,7 +35,7 @@ struct Add: ParsableCommand {
 struct SetItem: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "set",
-        abstract: "Add an item, or give the one that exists a new secret.",
+        abstract: "Add an item, or replace the secret of an existing one.",
         discussion: "The secret comes from --file, --fd, --generate, standard input or a prompt.")
 
     @OptionGroup var vault: VaultOptions

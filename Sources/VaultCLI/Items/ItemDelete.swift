@@ -5,15 +5,15 @@ internal import Vault
 struct Delete: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "delete",
-        abstract: "Delete an item.", discussion: "Asks on a terminal; without one, --yes is needed.", aliases: ["rm"])
+        abstract: "Delete an item.", discussion: "Asks at a terminal; without one, --yes is required.", aliases: ["rm"])
 
     @OptionGroup var vault: VaultOptions
     @OptionGroup var selection: ItemSelection
 
-    @Flag(help: "Delete all that match, not only one.")
+    @Flag(help: "Delete all matching items, instead of only one.")
     var all = false
 
-    @Flag(help: "Do not ask.")
+    @Flag(help: "Do not ask for confirmation.")
     var yes = false
 
     func run() throws {

@@ -10,17 +10,17 @@ struct Edit: ParsableCommand {
         commandName: "edit",
         abstract: "Change an item's secret in an editor.",
         discussion: """
-            In $VISUAL, else $EDITOR, else vi, through a file in memory that only you can read, and that is \
-            overwritten afterwards. What else an editor writes down, such as vim's ~/.viminfo, is its own affair. A \
-            newline that the editor puts at the end is taken away again. Where the vault cannot take the new secret, \
-            as with a full disk, the command asks whether to try again, and keeps what was typed until then.
+            Uses $VISUAL, else $EDITOR, else vi, on a file in memory that only you can read, and that is overwritten \
+            afterwards. The command has no control over other files that an editor writes, such as vim's ~/.viminfo. A \
+            newline that the editor adds at the end is removed. If the vault cannot store the new secret, as on a full \
+            disk, the command asks whether to try again, and keeps the typed text until then.
             """)
 
     @OptionGroup var vault: VaultOptions
     @OptionGroup var selection: ItemSelection
     @OptionGroup var part: FieldOption
 
-    @Flag(help: "Store an empty secret if nothing is left.")
+    @Flag(help: "Store an empty secret if the edited text is empty.")
     var allowEmpty = false
 
     /// The edited secret, if the vault could not store it.

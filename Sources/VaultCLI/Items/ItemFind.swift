@@ -11,10 +11,10 @@ struct Find: ParsableCommand {
         abstract: "List items.",
         discussion: """
             TEXT is a part of the service, the account or the label; the options compare exactly, and all must match. \
-            A terminal gets a table, by $PAGER or less where it is longer than the screen; a pipe gets one line an \
-            item: service, account, label and class, parted by tabs, and the access group where there are several. \
-            Items that ask for the passphrase each time are left out, and counted, unless --reveal wants their \
-            secrets.
+            On a terminal the output is a table, shown by $PAGER or less if it is longer than the screen; in a pipe it \
+            is one line per item: service, account, label and class, separated by tabs, and the access group if there \
+            are several. Items that require the passphrase each time are left out, and counted, unless --reveal \
+            requests their secrets.
             """, aliases: ["ls"])
 
     @OptionGroup var vault: VaultOptions
@@ -33,25 +33,25 @@ struct Find: ParsableCommand {
 
     @Option(
         name: .customLong("attr"),
-        help: ArgumentHelp("An attribute of your own; may be repeated.", valueName: "name=value"))
+        help: ArgumentHelp("A user-defined attribute; may be repeated.", valueName: "name=value"))
     var userAttributes: [UserAttribute] = []
 
     @Option(
         name: .customLong("class"),
         help:
-            "generic, internet, certificate, key, or identity: a certificate and its private key, one after the other.")
+            "generic, internet, certificate, key, or identity: a certificate, followed by its private key.")
     var itemClass: FoundClass?
 
     @Option(help: "The access group.")
     var group: String?
 
-    @Option(help: "At most so many.")
+    @Option(help: "The maximum number of items.")
     var limit: Int?
 
     @Flag(help: "Print a JSON array.")
     var json = false
 
-    @Flag(help: "With --json: the secrets too.")
+    @Flag(help: "With --json: include the secrets.")
     var reveal = false
 
     func validate() throws {

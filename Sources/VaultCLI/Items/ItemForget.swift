@@ -5,11 +5,11 @@ internal import Vault
 struct Forget: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "forget",
-        abstract: "Take everything of an access group out of the vault.",
+        abstract: "Delete everything in an access group.",
         discussion: """
-            For a package's removal script: a clean slate for an application that is uninstalled, its device \
-            identifiers and the older versions of its items included. Asks on a terminal; without one, --yes is \
-            needed. Nothing there is no error.
+            For the removal script of a package: deletes all items of an uninstalled application, with its device \
+            identifiers and the older versions of its items. Asks for confirmation at a terminal; without one, --yes \
+            is required. An empty group is not an error.
             """)
 
     @OptionGroup var vault: VaultOptions
@@ -17,7 +17,7 @@ struct Forget: ParsableCommand {
     @Option(help: "The access group.")
     var group: String
 
-    @Flag(help: "Do not ask.")
+    @Flag(help: "Do not ask for confirmation.")
     var yes = false
 
     func validate() throws {

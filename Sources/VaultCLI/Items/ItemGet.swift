@@ -10,8 +10,8 @@ struct Get: PlainCommand {
         commandName: "get",
         abstract: "Print an item's secret, or an attribute of it.",
         discussion: """
-            The secret's exact bytes are written; a newline follows only on a terminal. Of an item that two devices \
-            changed at once a note says so, on standard error where that is a terminal.
+            Writes the secret's exact bytes; a newline follows only on a terminal. If two devices changed the item \
+            concurrently, a note says so on standard error, if that is a terminal.
             """,
         aliases: ["show"])
 
@@ -26,10 +26,10 @@ struct Get: PlainCommand {
     @Flag(help: "Print the item as JSON.")
     var json = false
 
-    @Flag(help: "With --json: the secret too.")
+    @Flag(help: "With --json: include the secret.")
     var reveal = false
 
-    @Flag(help: "Write a secret that is not text to a terminal.")
+    @Flag(help: "Write the secret to a terminal even if it is not text.")
     var force = false
 
     func validate() throws {

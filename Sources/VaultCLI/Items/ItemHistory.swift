@@ -7,18 +7,17 @@ internal import VaultCrypto
 struct History: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "history",
-        abstract: "List older versions of an item, or deleted items; or keep more of them.",
+        abstract: "List older versions of an item or deleted items, or change how many are kept.",
         discussion: """
-            'vault init' makes a vault that keeps five older versions of each item, and deleted items for 30 days; \
-            --keep N and --keep-deleted DAYS change that. With --keep 0 a replaced or deleted secret is gone at the \
-            next compaction. 'vault undo' and 'vault restore-item' bring versions back; --purge takes them out of the \
-            file.
+            A vault made by 'vault init' keeps five older versions of each item, and deleted items for 30 days; --keep \
+            N and --keep-deleted DAYS change that. With --keep 0, the next compaction erases replaced and deleted \
+            secrets. 'vault undo' and 'vault restore-item' restore versions; --purge erases them from the file.
             """)
 
     @Argument(help: "The service; with --class internet, the server.", completion: ItemCompletion.services)
     var service: String?
 
-    @Argument(help: "The account. Left out: any; \"\": the empty one.", completion: ItemCompletion.accounts)
+    @Argument(help: "The account; any if omitted, \"\" for the empty one.", completion: ItemCompletion.accounts)
     var account: String?
 
     @Option(name: .customLong("class"), help: "generic or internet.")
@@ -29,28 +28,28 @@ struct History: ParsableCommand {
 
     @OptionGroup var vault: VaultOptions
 
-    @Flag(help: "Deleted items, instead of the versions of one that is there.")
+    @Flag(help: "List deleted items, instead of the versions of an existing one.")
     var deleted = false
 
     @Option(
-        help: ArgumentHelp("Keep so many older versions of every item from now on; 0 for none.", valueName: "number"))
+        help: ArgumentHelp("Keep this many older versions of every item from now on; 0 for none.", valueName: "number"))
     var keep: Int?
 
     @Option(
         help: ArgumentHelp(
-            "Keep deleted items for so many days from now on; 0 for as long as there is room.", valueName: "days"))
+            "Keep deleted items for this many days from now on; 0 for as long as there is room.", valueName: "days"))
     var keepDeleted: Int?
 
-    @Flag(help: "Take these versions out of the file.")
+    @Flag(help: "Erase these versions from the file.")
     var purge = false
 
-    @Flag(help: "With --purge, or where versions go for ever: do not ask.")
+    @Flag(help: "With --purge, or if versions are lost for good: do not ask for confirmation.")
     var yes = false
 
     @Flag(help: "Print JSON.")
     var json = false
 
-    @Flag(help: "With --json: the secrets too.")
+    @Flag(help: "With --json: include the secrets.")
     var reveal = false
 
     func validate() throws {
@@ -142,18 +141,18 @@ struct History: ParsableCommand {
 struct Undo: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "undo",
-        abstract: "Take the last change of an item back.",
+        abstract: "Undo the last change of an item.",
         discussion:
             """
-            What was current is kept in its turn, so a second 'undo' takes the first one back. --to names a version of \
-            'vault history'.
+            The current version is kept as an older one, so a second 'undo' reverts the first one. --to names a \
+            version of 'vault history'.
             """
     )
 
     @OptionGroup var vault: VaultOptions
     @OptionGroup var selection: ItemSelection
 
-    @Option(help: "The version to go back to.")
+    @Option(help: "The version to return to.")
     var to: UInt64?
 
     func run() throws {
@@ -170,13 +169,13 @@ struct Undo: ParsableCommand {
 struct RestoreItem: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "restore-item",
-        abstract: "Bring a deleted item back, as it was.",
+        abstract: "Restore a deleted item, as it was.",
         discussion: "A vault keeps deleted items if it keeps older versions: see 'vault history --deleted'.")
 
     @OptionGroup var vault: VaultOptions
     @OptionGroup var selection: ItemSelection
 
-    @Option(help: "The identifier of the item, where several were deleted that had this key.")
+    @Option(help: "The identifier of the item, if several deleted items had this key.")
     var id: String?
 
     func run() throws {

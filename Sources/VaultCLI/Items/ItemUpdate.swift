@@ -8,7 +8,7 @@ struct Update: ParsableCommand {
         commandName: "update",
         abstract: "Change an item.",
         discussion: """
-            With --secret, or --field, the new secret comes from --file, --fd, --generate, standard input or a prompt.
+            With --secret or --field, the new secret comes from --file, --fd, --generate, standard input or a prompt.
             """)
 
     @OptionGroup var vault: VaultOptions
@@ -28,18 +28,18 @@ struct Update: ParsableCommand {
 
     @Option(
         name: .customLong("remove-attr"),
-        help: ArgumentHelp("Take an attribute of your own away; may be repeated.", valueName: "name"))
+        help: ArgumentHelp("Remove a user-defined attribute; may be repeated.", valueName: "name"))
     var removedAttributes: [String] = []
 
     @Option(
         name: .customLong("remove-field"),
-        help: ArgumentHelp("Take a field away; may be repeated.", valueName: "name"), completion: ItemCompletion.fields)
+        help: ArgumentHelp("Remove a field; may be repeated.", valueName: "name"), completion: ItemCompletion.fields)
     var removedFields: [String] = []
 
     @Flag(help: "Replace the secret.")
     var secret = false
 
-    @Option(help: ArgumentHelp("Only if the item is at this version.", valueName: "version"))
+    @Option(help: ArgumentHelp("Change the item only if it is at this version.", valueName: "version"))
     var ifVersion: UInt64?
 
     func validate() throws {

@@ -5,10 +5,10 @@ internal import FoundationEssentials
 /// Prints a manual page generated from the command definitions. Scripts/install puts the pages where man(1) looks.
 struct Manual: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "manual", abstract: "Print a manual page, as man(1) takes it.",
-        discussion: "For one that is not installed: vault manual 7 | man -l -", shouldDisplay: false)
+        commandName: "manual", abstract: "Print a manual page, in the format of man(1).",
+        discussion: "To read a page that is not installed: vault manual 7 | man -l -", shouldDisplay: false)
 
-    @Argument(help: "1 for the command, 7 for what stands behind it.")
+    @Argument(help: "1 for the command, 7 for the concepts.")
     var section: Int
 
     func run() throws {

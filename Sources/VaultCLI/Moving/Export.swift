@@ -25,32 +25,32 @@ enum ExportFormat: String, FormatName {
 struct Export: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "export",
-        abstract: "Write items for another product.",
+        abstract: "Export items to another product.",
         discussion: """
             vault export FORMAT FILE, where FORMAT is one of:
             \(ExportFormat.list)
 
-            Asks before anything leaves the vault, or takes --yes. The file is new, has mode 0600, and is there whole \
-            or not at all. What the format has no room for is counted.
+            Asks for confirmation before anything leaves the vault, unless --yes is given. The file is new, has mode \
+            0600, and appears completely or not at all. The command counts what the format has no room for.
 
-            With --files DIR instead, what 'vault import --files' stored comes back byte for byte, each file with mode \
-            0600 in a new directory with mode 0700, which appears with all of the files or not at all.
+            With --files DIR instead, the command writes what 'vault import --files' stored, byte for byte, each file \
+            with mode 0600 in a new directory with mode 0700, which appears with all of the files or not at all.
             """)
 
     @OptionGroup var vault: VaultOptions
 
     @Argument(
-        help: ArgumentHelp("What it is for.", valueName: "format"),
+        help: ArgumentHelp("The format of the file.", valueName: "format"),
         completion: .list(ExportFormat.allCases.map(\.rawValue)))
     var formatName: String?
 
-    @Argument(help: "The file, or for pass the directory, to make.", completion: .file())
+    @Argument(help: "The file to create, or the directory for pass.", completion: .file())
     var file: String?
 
-    @Option(help: ArgumentHelp("The directory to make of files.", valueName: "directory"), completion: .directory)
+    @Option(help: ArgumentHelp("Write files to this new directory.", valueName: "directory"), completion: .directory)
     var files: String?
 
-    @Option(help: "The service of files (files).")
+    @Option(help: "The service of the files; else 'files'.")
     var service: String?
 
     @Option(help: "The access group.")
@@ -62,10 +62,10 @@ struct Export: ParsableCommand {
         completion: .list(CSVLayout.written))
     var layout = "apple"
 
-    @Option(help: ArgumentHelp("pass: whose key opens the files, as gpg takes it.", valueName: "key"))
+    @Option(help: ArgumentHelp("pass: the key that opens the files, as named for gpg.", valueName: "key"))
     var recipient: String?
 
-    @Flag(help: "Do not ask.")
+    @Flag(help: "Do not ask for confirmation.")
     var yes = false
 
     @OptionGroup var passphrase: FilePassphraseOptions

@@ -6,25 +6,25 @@ internal import VaultImport
 struct Import: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "import",
-        abstract: "Bring in what another product keeps.",
+        abstract: "Import items from another product.",
         discussion: """
             vault import FORMAT [FILE], where FORMAT is one of:
             \(ImportFormat.list)
 
-            vault import FILE finds the format out where the file tells it.
+            vault import FILE detects the format, if the file reveals it.
 
-            Each item remembers where it came from: a second run adds nothing, takes over what changed there, and says \
-            what changed on both sides. Nothing is written in clear on the way, and nothing at all when the file makes \
-            no sense.
+            Each item remembers its source: a second run adds nothing, takes over changes of the source, and reports \
+            what changed on both sides. The command writes nothing in clear on the way, and imports nothing from a \
+            malformed file.
 
-            With --files DIR instead, every regular file below the directory becomes a generic password: its path \
-            there is the account, its bytes are the secret. All of them are stored in one transaction, or none.
+            With --files DIR instead, every regular file below the directory becomes a generic password: its path in \
+            the directory is the account, its bytes are the secret. One transaction stores all of them, or none.
             """)
 
     @OptionGroup var vault: VaultOptions
 
     @Argument(
-        help: ArgumentHelp("What it comes from.", valueName: "format"),
+        help: ArgumentHelp("The format of the source.", valueName: "format"),
         completion: .list(ImportFormat.allCases.map(\.rawValue)))
     var formatName: String?
 
@@ -34,25 +34,25 @@ struct Import: ParsableCommand {
     @Option(help: ArgumentHelp("Store the files below this directory.", valueName: "directory"), completion: .directory)
     var files: String?
 
-    @Option(help: "The service of files (files) or of variables (the name of the directory).")
+    @Option(help: "The service; else 'files' for files, and the name of the directory for variables.")
     var service: String?
 
     @Option(help: "The access group.")
     var group: String?
 
-    @Option(help: ArgumentHelp("Bring so many older passwords of each new item, the newest.", valueName: "number"))
+    @Option(help: ArgumentHelp("Import this many older passwords of each new item, newest first.", valueName: "number"))
     var history = 0
 
-    @Flag(help: "Replace what differs.")
+    @Flag(help: "Replace items that differ.")
     var replace = false
 
-    @Flag(help: "Only say what would be done.")
+    @Flag(help: "Only show what would be done.")
     var dryRun = false
 
     @Flag(help: "Print JSON.")
     var json = false
 
-    @Flag(help: "plaintext: take out of the files what is in the vault, without asking.")
+    @Flag(help: "plaintext: remove imported secrets from the files, without asking.")
     var remove = false
 
     @OptionGroup var passphrase: FilePassphraseOptions
