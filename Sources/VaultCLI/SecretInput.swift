@@ -159,17 +159,17 @@ struct SecretOptions: ParsableArguments {
     @Option(help: ArgumentHelp("Read the secret from this descriptor, exactly.", valueName: "number"))
     var fd: Int32?
 
-    @Flag(help: "Keep the newline that ends standard input.")
+    @Flag(help: "Keep the trailing newline of standard input.")
     var exact = false
 
     @Flag(help: "Store an empty secret if the input is empty.")
     var allowEmpty = false
 
-    @Flag(help: "Ask for several lines, which end with Ctrl-D.")
+    @Flag(help: "Ask for several lines, ended by Ctrl-D.")
     var multiline = false
 
     @Option(
-        help: ArgumentHelp("Make a random secret of so many characters (24) and do not print it.", valueName: "length"))
+        help: ArgumentHelp("Make a random secret of this length (24), and do not print it.", valueName: "length"))
     var generate: Int?
 
     func validate() throws {

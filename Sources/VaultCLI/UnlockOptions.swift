@@ -10,12 +10,12 @@ struct UnlockOptions: ParsableArguments {
 
     @Option(
         help: ArgumentHelp(
-            "Unlock with this key file; with a passphrase as well if the vault wants both.", valueName: "file"),
+            "Unlock with this key file; with a passphrase as well if the vault requires both.", valueName: "file"),
         completion: .file())
     var keyFile: String?
 
     @Option(
-        help: ArgumentHelp("Unlock with the recovery code in this file; - asks for it.", valueName: "file"),
+        help: ArgumentHelp("Unlock with the recovery code in this file; - for a prompt.", valueName: "file"),
         completion: .file())
     var recoveryCodeFile: String?
 

@@ -193,12 +193,12 @@ struct ItemSelection: ParsableArguments {
     @Argument(help: "The service; with --class internet, the server.", completion: ItemCompletion.services)
     var service: String
 
-    @Argument(help: "The account. Left out: any; \"\": the empty one.", completion: ItemCompletion.accounts)
+    @Argument(help: "The account; any if omitted, \"\" for the empty one.", completion: ItemCompletion.accounts)
     var account: String?
 
     @Option(
         name: .customLong("class"),
-        help: "generic or internet. Left out: generic, and where there is none, internet.")
+        help: "generic or internet; if omitted generic, or internet if there is none.")
     var itemClass: ClassOption?
 
     @Option(name: .customLong("protocol"), help: "Internet: the protocol, such as https.")
@@ -322,12 +322,12 @@ struct ItemDescription: ParsableArguments {
     @Option(help: "A comment.")
     var comment: String?
 
-    @Option(help: "What kind of item this is.")
+    @Option(help: "The kind of the item.")
     var description: String?
 
     @Option(
         name: .customLong("attr"),
-        help: ArgumentHelp("An attribute of your own; may be repeated.", valueName: "name=value"))
+        help: ArgumentHelp("A user-defined attribute; may be repeated.", valueName: "name=value"))
     var userAttributes: [UserAttribute] = []
 
     @Option(
@@ -337,7 +337,7 @@ struct ItemDescription: ParsableArguments {
 
     @Flag(
         inversion: .prefixedNo,
-        help: "Whether a vault that tells other devices of marked items alone tells of this one.")
+        help: "Whether vaults that publish only marked items publish this one.")
     var synchronizable: Bool?
 
     func validate() throws {

@@ -14,7 +14,7 @@ struct NewPassphraseOptions: ParsableArguments {
     @Option(help: ArgumentHelp("Read the new passphrase from this descriptor.", valueName: "number"))
     var newPassphraseFd: Int32?
 
-    @Option(help: "interactive, moderate or sensitive.")
+    @Option(help: "The cost of a guess: interactive, moderate or sensitive.")
     var kdf: CostOption?
 
     func validate() throws {
@@ -46,12 +46,12 @@ struct SlotAdd: ParsableCommand {
         commandName: "add",
         abstract: "Add a way to unlock the vault.",
         discussion: """
-            passphrase: another one.
-            recovery-code: is made, printed once and stored nowhere; write it down.
-            key-file: --new-key-file, which is made if it is not there. Whoever has the file opens the vault. \
-            passphrase-and-key-file: takes both.
-            tpm2: the TPM2 chip of this machine opens the vault by itself, also for a system that is installed anew. \
-            systemd: this system does, with the key of systemd-creds, for root.
+            passphrase: another passphrase.
+            recovery-code: made by the command, printed once and stored nowhere; write it down.
+            key-file: --new-key-file, created if it does not exist. The file alone opens the vault. \
+            passphrase-and-key-file: requires both.
+            tpm2: the TPM2 chip of this machine opens the vault by itself, even for a newly installed system. systemd: \
+            this system opens the vault, with the key of systemd-creds, for root.
             """)
 
     enum Kind: String, ExpressibleByArgument, CaseIterable {
@@ -72,18 +72,18 @@ struct SlotAdd: ParsableCommand {
     @OptionGroup var new: NewPassphraseOptions
 
     @Option(
-        help: ArgumentHelp("The key file; made, with 64 random bytes, if it is not there.", valueName: "file"),
+        help: ArgumentHelp("The key file; created, with 64 random bytes, if it does not exist.", valueName: "file"),
         completion: .file())
     var newKeyFile: String?
 
-    @Option(help: ArgumentHelp("The chip, as systemd-creds takes it; else the machine's.", valueName: "device"))
+    @Option(help: ArgumentHelp("The chip, in the syntax of systemd-creds; else the machine's.", valueName: "device"))
     var tpm2Device: String?
 
     @Option(
         help: ArgumentHelp(
             """
-            Registers of the chip that must not change, such as 7 for Secure Boot; 16, the default, binds to the chip \
-            alone.
+            Registers of the chip that must not change, such as 7 for Secure Boot; the default, 16, binds only to the \
+            chip.
             """,
             valueName: "list"))
     var tpm2Pcrs: String?

@@ -9,7 +9,7 @@ struct Slot: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "slot",
         abstract: "List, add and remove ways to unlock the vault.",
-        discussion: "Each slot opens the whole vault. There are eight at most, and one of them is always for people.",
+        discussion: "Each slot opens the whole vault. There are at most eight, and at least one of them is for people.",
         subcommands: [SlotList.self, SlotAdd.self, SlotRemove.self])
 }
 

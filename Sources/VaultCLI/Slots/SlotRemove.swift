@@ -7,10 +7,11 @@ internal import VaultStorage
 struct SlotRemove: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "remove",
-        abstract: "Take a way to unlock the vault away.",
+        abstract: "Remove a way to unlock the vault.",
         discussion: """
-            The last one that is for people stays. A copy of the file that was made before still opens with what is \
-            removed: 'vault rekey' is for a secret that has leaked. Asks on a terminal; without one, --yes is needed.
+            The last slot for people cannot be removed. Older copies of the file still open with the removed secret: \
+            for a leaked secret use 'vault rekey'. Asks for confirmation at a terminal; without one, --yes is \
+            required.
             """)
 
     @Argument(help: "The name of the slot, or its identifier: see 'vault slot list --json'.")
@@ -18,7 +19,7 @@ struct SlotRemove: ParsableCommand {
 
     @OptionGroup var vault: VaultOptions
 
-    @Flag(help: "Do not ask.")
+    @Flag(help: "Do not ask for confirmation.")
     var yes = false
 
     func run() throws {

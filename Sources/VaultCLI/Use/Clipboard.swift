@@ -88,19 +88,19 @@ struct Copy: ParsableCommand {
         commandName: "copy",
         abstract: "Copy an item's secret to the clipboard.",
         discussion: """
-            By wl-copy, by xclip, or by the terminal itself (OSC 52), which also works over SSH. The clipboard is \
-            cleared after 45 seconds if it still has the secret then. A terminal's cannot be read: it is overwritten \
-            with a blank then, whatever it has.
+            Uses wl-copy, xclip, or the terminal itself (OSC 52), which also works over SSH. After 45 seconds the \
+            clipboard is cleared if it still contains the secret. A terminal's clipboard cannot be read: it is \
+            overwritten with a blank, regardless of its content.
             """)
 
     @OptionGroup var vault: VaultOptions
     @OptionGroup var selection: ItemSelection
     @OptionGroup var part: FieldOption
 
-    @Option(help: ArgumentHelp("Clear it after so long, such as 45s or 2m; 0 for never.", valueName: "time"))
+    @Option(help: ArgumentHelp("Clear it after this time, such as 45s or 2m; 0 for never.", valueName: "time"))
     var clearAfter = "45s"
 
-    @Flag(help: "Also the seed of one-time passwords, for which 'vault otp --copy' is meant.")
+    @Flag(help: "Copy even the seed of one-time passwords; 'vault otp --copy' copies the current password.")
     var force = false
 
     func validate() throws {

@@ -10,8 +10,8 @@ struct Inject: ParsableCommand {
         commandName: "inject",
         abstract: "Fill in the references of a template.",
         discussion: """
-            Each {{ vault://SERVICE/ACCOUNT }} becomes the secret's exact bytes; everything else stays as it is. \
-            Nothing is written unless every reference was found.
+            Replaces each {{ vault://SERVICE/ACCOUNT }} by the secret's exact bytes; everything else stays unchanged. \
+            Nothing is written unless every reference is found.
             """)
 
     @OptionGroup var vault: VaultOptions
@@ -24,7 +24,7 @@ struct Inject: ParsableCommand {
 
     @Option(
         name: [.customShort("o"), .customLong("out")],
-        help: ArgumentHelp("The file to make, mode 0600; else standard output.", valueName: "file"), completion: .file()
+        help: ArgumentHelp("The new file, mode 0600; else standard output.", valueName: "file"), completion: .file()
     )
     var output: String?
 

@@ -8,10 +8,11 @@ internal import VaultCrypto
 struct Otp: PlainCommand {
     static let configuration = CommandConfiguration(
         commandName: "otp",
-        abstract: "Print the one-time password of now.",
+        abstract: "Print the current one-time password.",
         discussion: """
-            The item's field 'otp', else its secret, is an otpauth://totp/… URI, or a key in base32, which then means \
-            SHA-1, 6 digits and 30 seconds (RFC 6238). On a terminal it is said how long the password is good for.
+            The item's field 'otp', else its secret, is an otpauth://totp/… URI, or a key in base32, which implies \
+            SHA-1, 6 digits and 30 seconds (RFC 6238). On a terminal, the command also shows how long the password is \
+            valid.
             """)
 
     @OptionGroup var vault: VaultOptions
@@ -20,7 +21,7 @@ struct Otp: PlainCommand {
     @Flag(help: "Print JSON.")
     var json = false
 
-    @Flag(help: "Copy it to the clipboard, which is cleared when it is no longer good, instead of printing it.")
+    @Flag(help: "Copy the password instead of printing it, and clear the clipboard when the password expires.")
     var copy = false
 
     func validate() throws {

@@ -7,8 +7,8 @@ struct Read: PlainCommand {
         commandName: "read",
         abstract: "Print the secret that a reference names.",
         discussion: """
-            vault://SERVICE/ACCOUNT names a secret, vault://SERVICE/ACCOUNT/ATTRIBUTE an attribute of its item. \
-            Slashes and other special characters in a part are percent-encoded. The exact bytes are written; a newline \
+            vault://SERVICE/ACCOUNT names a secret, vault://SERVICE/ACCOUNT/NAME a field or an attribute of its item. \
+            Slashes and other special characters in a part are percent-encoded. Writes the exact bytes; a newline \
             follows only on a terminal.
             """)
 
@@ -20,7 +20,7 @@ struct Read: PlainCommand {
     @Option(help: "The access group.")
     var group: String?
 
-    @Flag(help: "Write a secret that is not text to a terminal.")
+    @Flag(help: "Write the secret to a terminal even if it is not text.")
     var force = false
 
     init() {}

@@ -7,13 +7,13 @@ internal import VaultCrypto
 struct Run: PlainCommand {
     static let configuration = CommandConfiguration(
         commandName: "run",
-        abstract: "Run a command that gets secrets in its environment.",
+        abstract: "Run a command with secrets in its environment.",
         discussion: """
             vault run --env TOKEN=vault://SERVICE/ACCOUNT -- COMMAND …
 
-            The command takes the place of vault: its exit code and its signals are its own. With --mask its standard \
-            output and standard error come without the secrets. In the lines NAME=VALUE of a file of variables a value \
-            may be a reference, and so may the whole value of any variable that is there already.
+            The command replaces vault: the exit code and the signals are the command's own. With --mask, the secrets \
+            are removed from its standard output and standard error. In the lines NAME=VALUE of a file of variables, a \
+            value may be a reference, and so may the whole value of any variable that already exists.
             """)
 
     @OptionGroup var vault: VaultOptions
@@ -26,20 +26,20 @@ struct Run: PlainCommand {
     @Option(
         name: .customLong("path"),
         help: ArgumentHelp(
-            "A variable with the path of a file in memory that has the secret; may be repeated.",
+            "A variable with the path of a file in memory that contains the secret; may be repeated.",
             valueName: "name=vault://…"))
     var paths: [NamedReference] = []
 
     @Option(help: ArgumentHelp("A file of variables; may be repeated.", valueName: "file"), completion: .file())
     var envFile: [String] = []
 
-    @Flag(help: "Take the secrets out of what the command prints.")
+    @Flag(help: "Remove the secrets from the command's output.")
     var mask = false
 
     @Option(help: "The access group.")
     var group: String?
 
-    @Argument(parsing: .postTerminator, help: "The command and its arguments, behind --.")
+    @Argument(parsing: .postTerminator, help: "The command and its arguments, after --.")
     var command: [String] = []
 
     func validate() throws {

@@ -10,11 +10,11 @@ internal import VaultStorage
 struct Doctor: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "doctor",
-        abstract: "Look for what could go wrong.",
+        abstract: "Check the vault for possible problems.",
         discussion: """
-            Needs no passphrase; with one, whatever else unlocks the vault, or an unlocked agent it looks at the \
-            vault's fleet as well, and at each of its remotes, for 5 seconds at most: whether it answers, and what \
-            this device may do there. Ends with 0 when there is nothing worse than a warning.
+            Needs no passphrase. With a passphrase, any other way to unlock, or an unlocked agent, the command also \
+            checks the vault's fleet, and each of its remotes, for 5 seconds at most: whether the remote answers, and \
+            what this device may do there. Ends with 0 if there is nothing worse than a warning.
             """)
 
     @OptionGroup var vault: VaultOptions

@@ -24,25 +24,25 @@ enum CostOption: String, ExpressibleByArgument, CaseIterable {
 struct Init: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "init",
-        abstract: "Make a vault.",
+        abstract: "Create a vault.",
         discussion: """
-            interactive takes 64 MiB and 3 passes of Argon2id for each guess at the passphrase, moderate 256 MiB and \
-            3, sensitive 1 GiB and 4. A forgotten passphrase cannot be recovered. At a terminal the command offers a \
-            recovery code, and to leave the vault unlocked.
+            Each guess at the passphrase costs 64 MiB and 3 passes of Argon2id with interactive, 256 MiB and 3 with \
+            moderate, 1 GiB and 4 with sensitive. A forgotten passphrase cannot be recovered. At a terminal the \
+            command offers to make a recovery code, and to leave the vault unlocked.
             """)
 
     @OptionGroup var file: VaultFileOptions
     @OptionGroup var passphrase: PassphraseOptions
 
-    @Option(help: "interactive, moderate or sensitive.")
+    @Option(help: "The cost of a guess: interactive, moderate or sensitive.")
     var kdf = CostOption.moderate
 
-    @Flag(help: "Make a recovery code as well, and print it once.")
+    @Flag(help: "Also make a recovery code, and print it once.")
     var recoveryCode = false
 
     @Option(
         help: ArgumentHelp(
-            "Keep so many older versions of each item, and deleted items for 30 days; 0 to 1000, 0 for neither.",
+            "Keep this many older versions of each item, and deleted items for 30 days; 0 to 1000, 0 for neither.",
             valueName: "number"))
     var history = 5
 

@@ -8,10 +8,10 @@ internal import VaultStorage
 struct Compact: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "compact",
-        abstract: "Write the file anew without what was deleted or replaced.",
+        abstract: "Rewrite the file without deleted and replaced secrets.",
         discussion:
             """
-            Until then, whoever knows the passphrase can read those secrets in the file. No program can wipe old \
+            Until then, anyone who knows the passphrase can read those secrets in the file. No program can wipe old \
             blocks of a disk.
             """
     )
@@ -27,7 +27,7 @@ struct Compact: ParsableCommand {
 struct Verify: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "verify",
-        abstract: "Check every byte of a vault.", discussion: "With --deep every secret is opened as well.")
+        abstract: "Check every byte of a vault.", discussion: "With --deep, the command also opens every secret.")
 
     @OptionGroup var vault: VaultOptions
 
@@ -37,10 +37,10 @@ struct Verify: ParsableCommand {
     @Flag(help: "Print JSON.")
     var json = false
 
-    @Flag(help: "Go on from this file, although this device has seen a newer one or another vault in its place.")
+    @Flag(help: "Continue with this file, although this device has seen a newer one or another vault in its place.")
     var acceptOlder = false
 
-    @Flag(help: "With --accept-older: do not ask.")
+    @Flag(help: "With --accept-older: do not ask for confirmation.")
     var yes = false
 
     func validate() throws {
@@ -95,12 +95,12 @@ struct Verify: ParsableCommand {
 struct Generate: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "generate",
-        abstract: "Print a random secret.", discussion: "How hard it is to guess is said on standard error.")
+        abstract: "Print a random secret.", discussion: "Prints its entropy on standard error.")
 
-    @Option(help: "So many characters: letters, digits and symbols.")
+    @Option(help: "The number of characters: letters, digits and symbols.")
     var length: Int?
 
-    @Option(help: "So many words instead, joined by hyphens.")
+    @Option(help: "The number of words, joined by hyphens, instead of characters.")
     var words: Int?
 
     @Option(help: ArgumentHelp("The symbols to choose from; \"\" for none.", valueName: "set"))

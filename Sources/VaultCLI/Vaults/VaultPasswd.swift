@@ -8,15 +8,15 @@ struct Passwd: ParsableCommand {
         commandName: "passwd",
         abstract: "Change the passphrase.",
         discussion: """
-            No secret is opened, and the items stay sealed as they are. A copy of the file that was made before still \
-            opens with the old passphrase. Unlocked with a recovery code or a key file, the vault gets a new \
-            passphrase for the one that was forgotten.
+            The command opens no secret, and the items stay sealed as they are. Older copies of the file still open \
+            with the old passphrase. If a recovery code or a key file unlocks the vault, the new passphrase replaces \
+            the forgotten one.
             """)
 
     @OptionGroup var vault: VaultOptions
     @OptionGroup var new: NewPassphraseOptions
 
-    @Option(help: "Which slot, if it is not the one that opens the vault.")
+    @Option(help: "The slot to change, if not the one that opens the vault.")
     var slot: String?
 
     func validate() throws { try new.check(against: vault.passphrase) }

@@ -9,21 +9,21 @@ internal import VaultStorage
 struct Rekey: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "rekey",
-        abstract: "Seal everything anew under a new vault key.",
+        abstract: "Encrypt everything again, under a new vault key.",
         discussion: """
-            What to do when a passphrase, a recovery code, a key file or a copy of the vault may have leaked. Every \
-            other way to unlock goes, and has to be added again; --recovery-code makes a new recovery code. Copies \
-            from before still open with what opened them, and show what was in them: change those secrets where they \
-            are used. Asks on a terminal; without one, --yes is needed.
+            For a passphrase, a recovery code, a key file or a copy of the vault that may have leaked. Every other way \
+            to unlock is removed, and has to be added again; --recovery-code makes a new recovery code. Older copies \
+            still open with the secrets that opened them, and reveal their content: change those secrets where they \
+            are used. Asks for confirmation at a terminal; without one, --yes is required.
             """)
 
     @OptionGroup var vault: VaultOptions
     @OptionGroup var new: NewPassphraseOptions
 
-    @Flag(help: "Make a new recovery code and print it.")
+    @Flag(help: "Make a new recovery code, and print it once.")
     var recoveryCode = false
 
-    @Flag(help: "Do not ask.")
+    @Flag(help: "Do not ask for confirmation.")
     var yes = false
 
     func validate() throws { try new.check(against: vault.passphrase) }

@@ -9,10 +9,11 @@ internal import VaultStorage
 
 struct Status: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "status", abstract: "Say what is known of a vault without its passphrase.",
+        commandName: "status", abstract: "Show what is known of a vault without its passphrase.",
         discussion: """
-            Of a vault that belongs to a fleet more is known with something to unlock it: remotes, what waits for a \
-            sync, conflicts, the devices and when each was last heard of. Nobody is asked for it.
+            For a vault that belongs to a fleet, the command shows more if it can unlock the vault: the remotes, the \
+            changes that wait for a sync, the conflicts, the devices and when each was last heard from. The command \
+            never asks for a passphrase.
             """)
 
     @OptionGroup var vault: VaultOptions
