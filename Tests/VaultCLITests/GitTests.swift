@@ -15,7 +15,7 @@ struct GitTests {
             git config --global credential.helper '!vault git-credential'
             git config --global user.name ada; git config --global user.email ada@example.com
             git init -q --bare repo.git; git -C repo.git config http.receivepack true
-            # What is left behind keeps the test from its end, and other signals may be blocked.
+            # A process left behind would keep the test from ending, and other signals may be blocked.
             mkfifo port; /usr/bin/python3 '\(server)' "$PWD" ada:s3cret >port & server=$!
             trap 'kill -KILL $server' EXIT
             read -r port <port

@@ -21,7 +21,7 @@ private let mayMount = (try? Shell().run("unshare -Urm mount -t tmpfs none . && 
             head -c 20000 /dev/urandom > value
             for i in 1 2 3; do vault add s $i --file value; done
             cat /dev/zero > filler 2>/dev/null
-            # The vault keeps some space for itself; an addition may have it down to what a delete needs.
+            # The vault reserves some space; additions may use it, except for the part that a delete needs.
             count=0; while echo x | vault add t $count 2>/dev/null; do count=$((count + 1)); [ $count -lt 500 ] ||
                 break; done
             for command in "add t full" "set s 1" "update s 1 --label l" "import --files .." \\

@@ -20,7 +20,7 @@ import Testing
             tr '\0' '\n' </proc/$$/environ | sort | sed 's/^/variable: /'
             sort "$record.descriptors" | sed 's/pipe:.*/pipe/'
             grep -E '^(Uid|Gid|Groups|Sig(Blk|Ign))' /proc/self/status | tr -s '\t ' ' ' | sed 's/ $//' |
-                # Two signals are libc's own, and no program says what becomes of them.
+                # libc uses two signals itself, so programs cannot set their actions.
                 sed '/^SigIgn/s/0000000180000000/0000000000000000/'
             [ "$(ps -o sid= -p $$ | tr -d ' ')" = $$ ] && echo "session: own"
             for number in 0 3 4; do
@@ -48,8 +48,8 @@ import Testing
         session required pam_permit.so
         session optional $PWD/pam_vault.so
         END
-        # Nothing here is measured by the clock: it ends a test that would wait for ever. A thread that starts processes
-        # may have blocked the signals that this takes.
+        # The timeout only ends a test that would wait forever. The thread that starts processes may have blocked the
+        # signals that the timeout needs.
         limited() {
             perl -MPOSIX -e 'sigprocmask(SIG_SETMASK, POSIX::SigSet->new); exec @ARGV' timeout 120 "$@"
         }
@@ -135,7 +135,7 @@ import Testing
         let (result, _) = try run(
             """
             \(login) >/dev/null; echo $?; unset PAM_AUTHTOK
-            # A login after it, whose command is the only one to have left a line.
+            # Only the command of this later login leaves a line.
             echo secret >tokens; echo secret | login "$user" authenticate open_session >/dev/null
             ended >/dev/null; cat order
             """)
@@ -164,7 +164,7 @@ import Testing
             cc -o program '\(program)' -lpam
             wrapped ./program "$user" secret; grep -v SYSLOG messages
             ended | grep -E '^(descriptor|read|Sig)'
-            # One that ignores its children, which the kernel then takes away.
+            # A process that ignores its children, which the kernel then reaps.
             (trap '' CHLD; echo secret | login "$user" authenticate open_session >/dev/null; echo $?)
             ended | grep read
             """)
@@ -227,7 +227,7 @@ import Testing
         let (result, _) = try run(
             """
             mkfifo alive never
-            # Its end shows when nobody has the pipe open any more.
+            # The process has ended once no process has the pipe open.
             cat alive >/dev/null &
             printf 'secret\\nchanged\\nchanged\\n' | PAM_OLDAUTHTOK=secret login "$user" chauthtok
             wait; cat passwords order 2>/dev/null | cut -d: -f2
@@ -236,7 +236,7 @@ import Testing
                 #!/bin/bash
                 directory=${BASH_SOURCE[0]%/*}
                 exec >"$directory/alive"
-                # A child of its own goes with it.
+                # Its child is killed with it.
                 (read -r <"$directory/never")
                 echo "passwd ended" >>"$directory/order"
                 """#)
@@ -298,12 +298,12 @@ import Testing
             chmod 600 pass; printf secret >old; printf changed >new; printf third >third; chmod 600 old new third
             vault init --kdf interactive --passphrase-file old 2>/dev/null
             echo value | vault add s a --passphrase-file old
-            # The account's own home is not for a test.
+            # The test must not use the account's own home.
             printf '#!/bin/sh\\nHOME=%s exec %s "$@"\\n' "$PWD" "$(type -P vault)" >vault
             printf 'secret\\nchanged\\nchanged\\n' | PAM_OLDAUTHTOK=secret login "$user" chauthtok >/dev/null; echo $?
             vault get s a --passphrase-file old 2>/dev/null; echo " $?"
             vault get s a --passphrase-file new; echo " $?"
-            # Another passphrase than the login's stays what it is.
+            # A passphrase other than the login's stays unchanged.
             vault passwd --passphrase-file new --new-passphrase-file pass --kdf interactive
             printf 'changed\\nthird\\nthird\\n' | PAM_OLDAUTHTOK=changed login "$user" chauthtok >/dev/null; echo $?
             vault get s a --passphrase-file third 2>/dev/null; echo " $?"

@@ -65,7 +65,7 @@ private let hasRelease =
             dpkg-deb -c one/vault-keychain_*.deb | grep -vc ' root/root '
             (cd keychain && find . ! -type d ! -path './control/*' | LC_ALL=C sort)
             keychain/usr/bin/vault --version | grep -cx "$version"
-            # No name of a function or a source is left in it.
+            # The command contains no names of functions or sources.
             nm keychain/usr/bin/vault 2>&1 | grep -c 'no symbols'
             grep -h ^ExecStart keychain/usr/lib/systemd/user/*.service
             head -c2 keychain/usr/share/bash-completion/completions/vault | grep -c '#!'
@@ -146,7 +146,7 @@ private let hasRelease =
         let result = try run(
             """
             (cd pam && find . -name '*.so' -o -path '*pam-configs/*' | sed 's|/[a-z0-9_]*-linux-gnu/|/ARCH/|' | sort)
-            # pam-auth-update sorts by it; systemd's has 0.
+            # pam-auth-update sorts by the priority; systemd's module has 0.
             grep ^Priority pam/usr/share/pam-configs/vault; grep -c pam_vault.so pam/usr/share/pam-configs/vault
             grep -h pam-auth-update pam/control/p*
             (cd system && find . -type f ! -path './control/*' ! -path '*/doc/*' | LC_ALL=C sort)

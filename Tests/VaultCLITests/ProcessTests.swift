@@ -57,7 +57,7 @@ struct ProcessTests {
             """
             chmod 600 pass; vault init --kdf interactive --passphrase-file pass 2>/dev/null
             for i in $(seq 12); do
-                # At each command another system call is the last one.
+                # Each command is killed at a different system call.
                 call=$(echo pwrite64 fdatasync pwrite64 fdatasync renameat fsync linkat fallocate | tr ' ' '\\n' |
                     sed -n "$((i % 8 + 1))p")
                 if echo "secret $i" | strace -f -qq -o /dev/null -e inject=$call:signal=KILL:when=$((i % 3 + 1)) \\

@@ -101,7 +101,7 @@ struct SSHServerTests {
         let result = try run(
             """
             set -e; trap '[ -z "$server" ] || kill $server' EXIT
-            # A port that nobody had a moment ago may be taken meanwhile.
+            # A port that was free a moment ago may be taken by now.
             for try in 1 2 3 4 5; do
                 free='import socket; print(socket.create_server(("127.0.0.1", 0)).getsockname()[1])'
                 port=$(python3 -c "$free")
@@ -145,7 +145,7 @@ struct SSHServerTests {
             set -e; export SSH_CONFIG=$PWD/ssh/config
             printf '#!/bin/sh\\necho $$ > %s/serve.pid\\nexec %s "$@"\\n' $PWD $(command -v vault) > bin/vault
             cp $(command -v ssh) bin/whole; chmod 755 bin/*
-            # The server's shell finds that one.
+            # The server's shell finds this command.
             sed -i "s|^SetEnv PATH=|&$PWD/bin:|" ssh/server.conf
             url=ssh://server$PWD/records
             vault init --kdf interactive; HOME=$PWD/there vault init --kdf interactive
@@ -218,7 +218,7 @@ struct SSHServerTests {
             vault remote serve -- records </dev/null; echo $?
             vault remote serve --realm x -- $PWD/records </dev/null; echo $?
             vault remote serve -- $PWD/records </dev/null | wc -c
-            # A descriptor that others have as well is left as it was.
+            # The command does not change the flags of a shared descriptor.
             python3 - <<'END'
             import fcntl, os, subprocess
             (there, end), (back, answer) = os.pipe(), os.pipe()

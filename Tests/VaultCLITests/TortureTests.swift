@@ -33,7 +33,7 @@ struct TortureTests {
             mkdir place && vault-torture make place
             vault-torture watch place > heard & pid=$!
             until grep -q ready heard; do :; done
-            # What it did at its beginning is over once it has waited for a while.
+            # The calls of its start are over once the process has waited for a while.
             unblocked timeout 2 strace -f -qq -o /dev/null -p $pid
             unblocked timeout 2 strace -f -qq -o calls -p $pid; grep -c ' = ' calls
             vault-torture change place; wait $pid; tail -1 heard

@@ -56,9 +56,9 @@ enum DoorScript {
                     string:org.freedesktop.secrets 2>/dev/null
             }
             taken() { ask_bus NameHasOwner | grep -q true; }
-            # The bus hears of an end a moment later.
+            # The bus notices the end of a process a moment later.
             free() { until ! taken || [ $SECONDS -gt 120 ]; do :; done; taken && echo taken || echo free; }
-            # The bus' own file for the name would have gnome-keyring started.
+            # The installed file for the name would start gnome-keyring.
             quiet_bus() { export XDG_DATA_DIRS=$HOME/empty; bus; }
             serve() {
                 "$@" & served=$!; trap 'kill -9 $served $daemon 2>/dev/null' EXIT

@@ -128,7 +128,7 @@ import Testing
                     except (OSError, OverflowError, ValueError):
                         pass
                 return found
-            # What has been sent is let go of a moment later.
+            # The process frees a sent message a moment later.
             limit = time.monotonic() + 60
             while (found := count(sys.argv[2].encode() + sys.argv[3].encode())) and time.monotonic() < limit: pass
             print("seen" if found else "none")

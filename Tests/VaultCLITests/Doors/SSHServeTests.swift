@@ -20,7 +20,7 @@ private enum OpenSSH {
         serve() {
             vault doors --ssh "$SSH_AUTH_SOCK" "$@" 2>said & served=$!
             trap 'kill -9 $served 2>/dev/null' EXIT
-            # It ends with 1 for an agent without keys, and with 2 without an agent.
+            # ssh-add ends with 1 for an agent without keys, and with 2 without an agent.
             until ssh-add -l >/dev/null 2>&1; [ $? -le 1 ] || ! kill -0 $served 2>/dev/null || [ $SECONDS -gt 60 ]; do
                 :
             done
