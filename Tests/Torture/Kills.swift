@@ -55,8 +55,7 @@ struct Kills {
             process.standardOutput = pipe
             try process.run()
             // Kills the writer after this number of acknowledgements, in the middle of the next operation; some writers
-            // die
-            // while they open the vault.
+            // die while they open the vault.
             let moment = Int.random(in: 0...40)
             var output = Data()
             while output.count(where: { $0 == UInt8(ascii: "\n") }) < moment,

@@ -56,8 +56,7 @@ extension VaultOptions {
     }
 
     /// Passes the conflicts to the body, and a function that keeps one of a conflict's values: through the agent if it
-    /// has
-    /// the vault unlocked, else on the vault opened here.
+    /// has the vault unlocked, else on the vault opened here.
     func withConflicts(
         revealing: Bool,
         _ body: ([ItemConflict], DeviceNames, _ resolve: (ItemConflict, Int) throws -> Void) throws -> Void

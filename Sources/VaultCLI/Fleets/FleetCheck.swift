@@ -7,8 +7,7 @@ internal import VaultSync
 /// The findings of 'vault doctor' about a fleet.
 enum FleetCheck {
     /// The age of a device's last record, in seconds, that is worth a warning. Devices write at least once a day if
-    /// others
-    /// write.
+    /// others write.
     private static let silence = 30.0 * 86_400
     /// The tolerated lead of another device's clock, in seconds.
     private static let ahead = 3_600.0

@@ -54,8 +54,7 @@ struct Tally {
     }
 
     /// Returns whether the ending is expected: another process has the lock (14); the agent is locked or missing (4),
-    /// or
-    /// was killed before it greeted (1) or answered (31).
+    /// or was killed before it greeted (1) or answered (31).
     private func isExpectedOfWrite(_ ending: Ending, _ report: HomeRound.Report) -> Bool {
         switch ending {
         case .exit(0), .exit(14), .killed: true
