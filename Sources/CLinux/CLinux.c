@@ -141,11 +141,14 @@ static void terminal_signals(sigset_t *set) {
     sigaddset(set, SIGQUIT);
     sigaddset(set, SIGTSTP);
 }
-int clinux_block_terminal_signals(void) {
+// Returns the given descriptor, a new one in the place of -1, or -1 with the signals as they were.
+int clinux_block_terminal_signals(int descriptor) {
     sigset_t set;
     terminal_signals(&set);
     pthread_sigmask(SIG_BLOCK, &set, NULL);
-    return signalfd(-1, &set, SFD_CLOEXEC);
+    descriptor = signalfd(descriptor, &set, SFD_CLOEXEC);
+    if (descriptor < 0) pthread_sigmask(SIG_UNBLOCK, &set, NULL);
+    return descriptor;
 }
 void clinux_unblock_terminal_signals(void) {
     sigset_t set;
@@ -262,7 +265,11 @@ long clinux_spawn(char *const arguments[], char *const environment[], int output
     command_signals(&blocked);
     pthread_sigmask(SIG_BLOCK, &blocked, &before);
     *signals = signalfd(-1, &blocked, SFD_CLOEXEC | SFD_NONBLOCK);
-    if (*signals < 0) return -(long)errno;
+    if (*signals < 0) {
+        long failure = -(long)errno;
+        pthread_sigmask(SIG_SETMASK, &before, NULL);
+        return failure;
+    }
     sigemptyset(&defaults);
     sigaddset(&defaults, SIGXFSZ);
     posix_spawnattr_t attributes;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 internal import FoundationEssentials
+internal import VaultFormat
 
 /// Information about processes from /proc. Nothing in it is proven.
 package enum ProcessTable {
@@ -77,7 +78,7 @@ package enum ProcessTable {
 
     /// Returns the systemd unit: the last service or scope in the name of the control group.
     package static func unit(inCgroup cgroup: String) -> String? {
-        cgroup.split(separator: "/").last { $0.hasSuffix(".service") || $0.hasSuffix(".scope") }.map(String.init)
+        cgroup.pathComponents().last { $0.hasSuffix(".service") || $0.hasSuffix(".scope") }
     }
 
     /// Returns the name that a process has given itself, at most 15 bytes.

@@ -5,6 +5,7 @@ internal import Glibc
 public import SystemPackage
 internal import Vault
 internal import VaultAgent
+internal import VaultFormat
 internal import VaultStorage
 
 /// The user's rules for programs. The first rule that fits a client applies; without one everything is permitted.
@@ -23,15 +24,13 @@ struct AccessPolicy: Sendable {
         var rights: Rights { Rights(access: access, groups: groups) }
 
         func fits(_ process: ClientProcess) -> Bool {
-            if let executable, process.executable != executable, !process.ancestors.contains(executable) {
-                return false
-            }
-            if let unit, process.unit != unit { return false }
-            if let cgroup, process.cgroup != cgroup,
-                process.cgroup?.hasPrefix(cgroup.hasSuffix("/") ? cgroup : cgroup + "/") != true
+            if let executable,
+                !([process.executable].compactMap { $0 } + process.ancestors).contains(where: executable.isSameBytes)
             {
                 return false
             }
+            if let unit, process.unit?.isSameBytes(as: unit) != true { return false }
+            if let cgroup, process.cgroup?.isPath(atOrBelow: cgroup) != true { return false }
             if let flatpak, process.flatpak != flatpak { return false }
             return true
         }

@@ -118,12 +118,15 @@ public final class AuditLog: Sendable {
                 if state.descriptor < 0 || !isSame { try open(&state, vaultID) }
                 state.seal = seal
                 try goOn(from: vaultID, &state)
-                let (early, dropped) = (state.early, state.earlyDropped)
-                (state.early, state.earlyDropped) = ([], 0)
-                for entry in early { try append(entry, &state) }
-                if dropped > 0, var last = early.last {
-                    (last.count, last.error) = (dropped, "more of the same before the first unlock")
-                    try append(last, &state)
+                // An entry that a full disk does not take waits for the next unlock.
+                while var entry = state.early.first {
+                    try append(entry, &state)
+                    guard state.early.count == 1, state.earlyDropped > 0 else {
+                        state.early.removeFirst()
+                        continue
+                    }
+                    (entry.count, entry.error) = (state.earlyDropped, "more of the same before the first unlock")
+                    (state.early, state.earlyDropped) = ([entry], 0)
                 }
                 return .success(())
             } catch {

@@ -65,15 +65,15 @@ enum SecretReader {
     {
         let descriptor = unsafe clinux_openat(AT_FDCWD, path, O_RDONLY | O_CLOEXEC, 0)
         guard descriptor >= 0 else {
-            throw CommandError(
-                .inputOutput, "cannot open '\(path)': \(Errno(rawValue: CInt(-descriptor)).description.lowercased())")
+            let reason = Errno(rawValue: CInt(-descriptor)).description.lowercased()
+            throw CommandError(.inputOutput, "cannot open '\(path.printable)': \(reason)")
         }
         defer { close(Int32(descriptor)) }
         var status = stat()
         if warnsOfReaders, unsafe fstat(Int32(descriptor), &status) == 0, status.st_mode & S_IFMT == S_IFREG,
             status.st_mode & 0o077 != 0
         {
-            Output.warn("others may read '\(path)'")
+            Output.warn("others may read '\(path.printable)'")
         }
         return try read(Int32(descriptor), limit: limit, tooLong: tooLong)
     }

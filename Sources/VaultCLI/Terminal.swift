@@ -62,7 +62,7 @@ struct Terminal: ~Copyable {
         guard unsafe tcgetattr(descriptor, &saved) == 0 else {
             throw CommandError(.inputOutput, "cannot read from the terminal")
         }
-        let signals = clinux_block_terminal_signals()
+        let signals = clinux_block_terminal_signals(-1)
         guard signals >= 0 else { throw CommandError(.resources, "cannot wait for signals") }
         defer {
             close(signals)
@@ -98,7 +98,9 @@ struct Terminal: ~Copyable {
             // The signal takes effect here, with the echo on; after a stop the prompt is shown again.
             kill(getpid(), signal)
             clinux_unblock_terminal_signals()
-            _ = clinux_block_terminal_signals()
+            guard clinux_block_terminal_signals(signals) >= 0 else {
+                throw CommandError(.resources, "cannot wait for signals")
+            }
         }
     }
 
@@ -150,7 +152,7 @@ struct Interruptions: ~Copyable {
     private let signals: Int32
 
     init() throws {
-        signals = clinux_block_terminal_signals()
+        signals = clinux_block_terminal_signals(-1)
         guard signals >= 0 else { throw CommandError(.resources, "cannot wait for signals") }
     }
 

@@ -52,7 +52,7 @@ extension VaultStore {
         result.invalidMarks = try log.invalidMarks()
         for place in 0..<records.end {
             guard let operation = records[place], operation.itemClass != nil else { continue }
-            result.items += 1
+            if !EncodedAttributes.isTombstone(operation.attributes.bytes.span) { result.items += 1 }
             try check(operation, deep: deep, &result)
         }
         for operation in records.past.values.joined() {

@@ -56,6 +56,8 @@ struct PolicyTests {
         #expect(policy.rights(of: Self.process("/usr/bin/app", cgroup: "/user.slice/app.service")).access == .none)
         #expect(policy.rights(of: Self.process("/usr/bin/app", cgroup: "/user.slice/app.service/part")).access == .none)
         #expect(policy.rights(of: Self.process("/usr/bin/app", cgroup: "/user.slice/ci/job")).access == .none)
+        // To the kernel a slash with a combining mark is a slash.
+        #expect(policy.rights(of: Self.process("/usr/bin/app", cgroup: "/user.slice/ci/\u{301}job")).access == .none)
         #expect(policy.rights(of: Self.process("/usr/bin/app", cgroup: "/user.slice/cinema")).access == .full)
         #expect(policy.rights(of: Self.process("/usr/bin/robots", ancestors: ["", "/usr/bin"])).access == .full)
     }

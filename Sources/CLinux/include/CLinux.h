@@ -33,7 +33,7 @@ long clinux_forbid_access(void *base, size_t length);
 long clinux_filesystem_type(int descriptor);
 int clinux_terminal_width(int descriptor);
 int clinux_terminal_height(int descriptor);
-int clinux_block_terminal_signals(void);
+int clinux_block_terminal_signals(int descriptor);
 void clinux_unblock_terminal_signals(void);
 int clinux_wait_for_input(int input, int signals);
 void clinux_ignore_file_size_signal(void);

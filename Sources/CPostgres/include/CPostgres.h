@@ -28,8 +28,9 @@ int cpostgres_is_encrypted(cpostgres *);
 // Returns libpq's text about the connection's last failure, which has only the code of a server's error.
 const char *cpostgres_error(const cpostgres *);
 
-# Waits for the requested events of CPOSTGRES_WANTS_INPUT and CPOSTGRES_WANTS_OUTPUT, and for input on another
-# descriptor (or -1). Returns the events, with CPOSTGRES_OTHER for the other descriptor; 0 after the timeout; or -errno.
+#define CPOSTGRES_OTHER 4
+// Waits for the requested events of CPOSTGRES_WANTS_INPUT and CPOSTGRES_WANTS_OUTPUT, and for input on another
+// descriptor (or -1). Returns the events, with CPOSTGRES_OTHER for the other descriptor; 0 after the timeout; or -errno.
 int cpostgres_wait(const cpostgres *, int events, int other, int milliseconds);
 // Returns the number of bytes, at least, that have arrived and were not read.
 int cpostgres_waiting(const cpostgres *);

@@ -81,10 +81,10 @@ struct ExportDirectory {
     }
 
     private func write(_ name: String, _ bytes: Span<UInt8>) throws {
-        let components = name.split(separator: "/", omittingEmptySubsequences: false)
+        let components = name.pathComponents(omittingEmpty: false)
         // An account is the user's text, and must be checked before it is used as a path.
         let isPath =
-            !name.contains("\0")
+            !name.utf8.contains(0)
             && components.allSatisfy { !$0.isEmpty && $0 != "." && $0 != ".." && $0.utf8.count <= 255 }
         guard isPath else { throw CommandError(.failure, "the account of an item is no name for a file") }
         var directory = temporary

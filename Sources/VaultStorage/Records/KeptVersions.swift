@@ -14,8 +14,7 @@ enum KeptVersions {
         guard let (_, range) = EncodedAttributes.payload(of: .clock, in: attributes),
             let clock = try? ItemClock(parsing: attributes.extracting(range))
         else { return [] }
-        let tombstone = EncodedAttributes.payload(of: Attribute.tombstone.tag, in: attributes)
-        let isDeleted = tombstone.map { EncodedAttributes.isOne($0.kind, $0.range, in: attributes) } ?? false
+        let isDeleted = EncodedAttributes.isTombstone(attributes)
         return versions.filter { version in
             guard let (_, range) = version.attributes.payload(of: .conflict) else {
                 return isDeleted && clock.erased == 0
@@ -25,5 +24,13 @@ enum KeptVersions {
             }
             return clock.fields[conflict.field]?.contains { $0.mark == .conflict && $0.dot == conflict.dot } ?? false
         }
+    }
+}
+
+extension EncodedAttributes {
+    /// Whether checked attributes are those of a deleted item, of which replication keeps the record.
+    static func isTombstone(_ attributes: Span<UInt8>) -> Bool {
+        guard let (kind, range) = payload(of: Attribute.tombstone.tag, in: attributes) else { return false }
+        return isOne(kind, range, in: attributes)
     }
 }

@@ -139,10 +139,12 @@ extension VaultStore {
         }
     }
 
-    /// The number of items as users count them: without the vault's own records.
+    /// The number of items as users count them: without the vault's own records and those of deleted items.
     private var itemCount: Int {
         var count = 0
-        records.forEach { _, itemClass, _ in if itemClass != nil { count += 1 } }
+        records.forEach { _, itemClass, attributes in
+            if itemClass != nil, !EncodedAttributes.isTombstone(attributes) { count += 1 }
+        }
         return count
     }
 }

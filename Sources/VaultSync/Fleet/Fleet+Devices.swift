@@ -96,12 +96,12 @@ extension Fleet {
             }
             for remote in membership.remotes.map(\.access) {
                 let store = try store(at: remote, realm: replica.identity.realmID)
-                try stored { () throws(RecordStoreError) in
+                let last = try stored { () throws(RecordStoreError) in
                     try store.remove(stream, below: .max)
-                    guard try store.append(own).last != .differs else {
-                        throw .unreachable("\(remote.url.text): this device may remove nothing there")
-                    }
+                    return try store.append(own).last
                 }
+                // A device with the other chain has put that back between the two.
+                guard last != .differs else { throw .overtaken }
             }
             if let failure = try removeWaiting(membership)?.failure { throw failure }
             let known = try self.membership()

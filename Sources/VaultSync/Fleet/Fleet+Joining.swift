@@ -104,7 +104,7 @@ extension Fleet {
         _ replica: Replica<VaultItems>, _ remote: RemoteAccess, _ deviceName: String, _ onlySynchronizable: Bool
     ) throws(SyncError) {
         try replica.items.commit(ReplicaChange(), replica.state)
-        try add(remote, RemoteState())
+        try add(remote)
         // Done last: from here on the vault belongs to the fleet.
         try save(replica.identity, deviceName: deviceName)
         let membership = try membership()
@@ -339,13 +339,34 @@ extension Fleet {
     ) throws(SyncError) {
         let remote = RemoteAccess(url, credentials)
         let membership = try membership()
-        if let known = membership.remotes.first(where: { $0.url == remote.url }) {
-            guard !credentials.isEmpty else { return }
-            return try add(RemoteAccess(url, credentials.or(known.access.credentials)), known.state)
-        }
+        guard !membership.remotes.contains(where: { $0.url == remote.url }) else { return try show(credentials, at: url) }
         let others = try engines.realms(at: remote).filter { $0 != membership.identity.realmID }
         guard others.isEmpty else { throw .remoteInUse }
-        try add(remote, RemoteState())
+        try add(remote)
+    }
+
+    /// Changes the credentials of a remote; a missing one stays. So does the state, which a sync may store meanwhile.
+    private func show(_ credentials: RemoteCredentials, at remote: RemoteURL) throws(SyncError) {
+        let url = remote.text
+        guard !credentials.isEmpty else { return }
+        try vaulted { () throws(VaultError) in
+            try vault.changeReplica { changes throws(VaultError) in
+                let known = try changes.table.ownRecords(.remote).first { $0.says["url"] == url }
+                guard var says = known?.says else { return }
+                says.merge(credentials.attributes) { $1 }
+                try changes.putOwn(.remote, says) { $0["url"] == url }
+                try Self.put(credentials.password, of: url, &changes)
+            }
+        }
+    }
+
+    private static func put(
+        _ password: Secret?, of url: String, _ changes: inout ReplicaChanges
+    ) throws(VaultError) {
+        guard let password else { return }
+        try changes.putOwn(
+            .password, ["url": url], value: password, protection: .afterFirstUnlockThisDeviceOnly
+        ) { $0["url"] == url }
     }
 
     package func removeRemote(_ url: RemoteURL) throws(SyncError) {
@@ -359,18 +380,13 @@ extension Fleet {
         }
     }
 
-    private func add(_ remote: RemoteAccess, _ state: RemoteState) throws(SyncError) {
-        if let password = remote.credentials.password {
-            let url = remote.url.text
-            try vaulted { () throws(VaultError) in
-                try vault.changeReplica { changes throws(VaultError) in
-                    try changes.putOwn(
-                        .password, ["url": url], value: password, protection: .afterFirstUnlockThisDeviceOnly
-                    ) { $0["url"] == url }
-                }
+    private func add(_ remote: RemoteAccess) throws(SyncError) {
+        try vaulted { () throws(VaultError) in
+            try vault.changeReplica { changes throws(VaultError) in
+                try Self.put(remote.credentials.password, of: remote.url.text, &changes)
             }
         }
-        try save(remote, state)
+        try save(remote, RemoteState())
     }
 }
 

@@ -61,7 +61,9 @@ extension Fleet {
             try replica.wantRemovals { $0.insert(device.id) }
             let attempt: RosterAttempt
             do throws(SyncError) {
-                attempt = try removeWaiting(try self.membership()) ?? RosterAttempt(outcomes: [], failure: nil)
+                // The vault may have been locked meanwhile: the device waits then.
+                attempt =
+                    try removeWaiting(try self.membership()) ?? RosterAttempt(outcomes: [], failure: .vault(.locked))
             } catch { attempt = RosterAttempt(outcomes: [], failure: error) }
             // Includes the records that were received just now.
             return DeviceRemoval(

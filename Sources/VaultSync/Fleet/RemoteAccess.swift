@@ -38,13 +38,6 @@ extension RemoteCredentials {
 
     var isEmpty: Bool { password == nil && attributes.isEmpty }
 
-    /// Returns these credentials, with missing ones taken from the others.
-    func or(_ others: RemoteCredentials) -> RemoteCredentials {
-        RemoteCredentials(
-            password: password ?? others.password, authorities: authorities ?? others.authorities,
-            certificate: certificate ?? others.certificate, key: key ?? others.key)
-    }
-
     /// The credentials except the password, as attributes of the remote's record.
     var attributes: [String: String] {
         var says: [String: String] = [:]

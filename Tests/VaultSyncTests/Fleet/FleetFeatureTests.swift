@@ -216,6 +216,22 @@ struct FleetFeatureTests {
         return try LockedVault(at: "/b/saved.vault", environment: home.environment).unlock(with: secret)
     }
 
+    @Test func `an item that was deleted is counted by no backup, restoration or check`() throws {
+        let homes = try Home.fleet(["a", "b"])
+        for account in ["ada", "bob"] { try homes[0].add(account, "one") }
+        try Self.settle(homes)
+        try homes[0].delete("bob")
+        try Self.settle(homes)
+        for home in homes {
+            #expect(try home.vault.verify(deep: true).items == 1)
+            #expect(try home.vault.backUp(to: "/\(home.name)/copy.vault", replacing: false) == 1)
+            let secret = UnlockingSecret.passphrase(try .of("correct horse"))
+            let restored = try LockedVault(at: "/\(home.name)/copy.vault", environment: home.environment)
+                .restore(with: secret, to: "/\(home.name)/restored.vault")
+            #expect(restored == 1)
+        }
+    }
+
     @Test(arguments: [nil, 2, 5, 8, 9, 11])
     func `what is salvaged of a fleet's vault joins anew, and gets all that was lost`(lost: Int?) throws {
         let homes = try Home.fleet(["a", "b"])
