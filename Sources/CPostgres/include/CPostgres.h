@@ -30,7 +30,8 @@ const char *cpostgres_error(const cpostgres *);
 
 #define CPOSTGRES_OTHER 4
 // Waits for the requested events of CPOSTGRES_WANTS_INPUT and CPOSTGRES_WANTS_OUTPUT, and for input on another
-// descriptor (or -1). Returns the events, with CPOSTGRES_OTHER for the other descriptor; 0 after the timeout; or -errno.
+// descriptor (or -1). Returns the events, with CPOSTGRES_OTHER for the other descriptor; 0 after the timeout; or
+// -errno.
 int cpostgres_wait(const cpostgres *, int events, int other, int milliseconds);
 // Returns the number of bytes, at least, that have arrived and were not read.
 int cpostgres_waiting(const cpostgres *);

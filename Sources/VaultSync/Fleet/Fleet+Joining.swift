@@ -339,7 +339,7 @@ extension Fleet {
     ) throws(SyncError) {
         let remote = RemoteAccess(url, credentials)
         let membership = try membership()
-        guard !membership.remotes.contains(where: { $0.url == remote.url }) else { return try show(credentials, at: url) }
+        if membership.remotes.contains(where: { $0.url == url }) { return try show(credentials, at: url) }
         let others = try engines.realms(at: remote).filter { $0 != membership.identity.realmID }
         guard others.isEmpty else { throw .remoteInUse }
         try add(remote)

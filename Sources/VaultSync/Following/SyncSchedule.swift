@@ -50,7 +50,7 @@ package struct SyncSchedule: Sendable {
     private var firstCommit: Duration?
 
     /// The first step is a look.
-    package init(_ pace: SyncPace = SyncPace(), at now: Duration) { 
+    package init(_ pace: SyncPace = SyncPace(), at now: Duration) {
         (self.pace, lookDue) = (pace, now)
         rest = pace.rest(devices: 1)
     }

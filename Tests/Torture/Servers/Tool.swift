@@ -19,7 +19,8 @@ enum Tool {
         _ = FileManager.default.createFile(atPath: place + ".out", contents: nil)
         let output = try FileHandle(forWritingTo: URL(filePath: place + ".out"))
         let child = try Child(
-            "/usr/bin/env", ["nice", "-n", "-15"] + line, environment: environment, output: output, errors: place + ".err")
+            "/usr/bin/env", ["nice", "-n", "-15"] + line, environment: environment, output: output,
+            errors: place + ".err")
         let ending = child.wait()
         guard ending == .exit(0) else {
             throw Failure(text: "\(line.joined(separator: " ")): \(ending.text): \(child.said)")

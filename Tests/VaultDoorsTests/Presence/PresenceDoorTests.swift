@@ -157,7 +157,11 @@ struct PresenceDoorTests {
             let address = directory.appending("run").appending("vault").appending("agent.sock")
             let client = try #require(try AgentClient(at: address, vault: nil, accessGroups: ["default"]))
             // The doors make the offer besides the secret service, and do not signal it.
-            try Patience.look { try client.status().asksPeople } unless: { !world.doors.isRunning }
+            try Patience.look {
+                try client.status().asksPeople
+            } unless: {
+                !world.doors.isRunning
+            }
             let before = world.pinentry.heard.count
             _ = try client.attended(reason: "to\npay")
             let heard = world.pinentry.heard.dropFirst(before)

@@ -74,7 +74,11 @@ extension DoorWorld {
             let client = try world.client()
             let hostile = try RawClient(world.bus, "descriptors")
             #expect(try hostile.outcome() == "sent")
-            Patience.look { world.descriptorCount >= 64 * 16 } unless: { !world.doors.isRunning }
+            Patience.look {
+                world.descriptorCount >= 64 * 16
+            } unless: {
+                !world.doors.isRunning
+            }
             #expect(world.descriptorCount >= 64 * 16)
             #expect(try client.flag("Collection", "Locked", at: BusClient.login))
             withExtendedLifetime(hostile) {}

@@ -223,11 +223,12 @@ struct FleetFeatureTests {
         try homes[0].delete("bob")
         try Self.settle(homes)
         for home in homes {
+            let directory = FilePath("/\(home.name)")
+            let copy = directory.appending("copy.vault")
             #expect(try home.vault.verify(deep: true).items == 1)
-            #expect(try home.vault.backUp(to: "/\(home.name)/copy.vault", replacing: false) == 1)
-            let secret = UnlockingSecret.passphrase(try .of("correct horse"))
-            let restored = try LockedVault(at: "/\(home.name)/copy.vault", environment: home.environment)
-                .restore(with: secret, to: "/\(home.name)/restored.vault")
+            #expect(try home.vault.backUp(to: copy, replacing: false) == 1)
+            let restored = try LockedVault(at: copy, environment: home.environment)
+                .restore(with: .passphrase(.of("correct horse")), to: directory.appending("restored.vault"))
             #expect(restored == 1)
         }
     }
