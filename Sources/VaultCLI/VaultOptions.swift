@@ -257,9 +257,6 @@ struct ItemSelection: ParsableArguments {
         return attributes
     }
 
-    /// The query for all matching items of the named class.
-    var query: Query { query(of: itemClass ?? .generic) }
-
     /// The queries for each possible class.
     var queries: [Query] { classes.map { query(of: $0) } }
 

@@ -49,6 +49,18 @@ struct BrowseTests {
         if terminalType != "vt100" { #expect(terminal.screen.contains(Self.firstScreen)) }
     }
 
+    @Test func `a seed of one-time passwords is not copied`() throws {
+        let shell = try Self.shell()
+        _ = try shell.run(
+            "echo 'otpauth://totp/x?secret=JBSWY3DPEHPK3PXP' | vault set seeds eve --passphrase-file pass")
+        let terminal = try PseudoTerminal(Self.program, in: shell, columns: 120)
+        try terminal.wait(for: "seeds")
+        terminal.type("see\u{19}")
+        try terminal.wait(for: "a seed of one-time passwords")
+        terminal.type("\u{3}")
+        #expect(terminal.end() == 0)
+    }
+
     /// Waits for an exit code of a command: the browser redraws only differences, so the screen may not contain a whole
     /// text.
     private func wait(for status: Int32, from command: String, in shell: Shell) throws {

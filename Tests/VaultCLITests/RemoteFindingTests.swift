@@ -96,10 +96,17 @@ struct RemoteFindingTests {
         #expect(!AgentNetwork.isOpen(in: [directory.path]))
         let drops = directory.path.appending("vault-agent.service.d").string
         try FileManager.default.createDirectory(atPath: drops, withIntermediateDirectories: true)
-        for (content, isOpen) in [("[Service]\nPrivateNetwork=yes\n", false), ("[Service]\nPrivateNetwork=no\n", true)]
-        {
-            try Data(content.utf8).write(to: URL(filePath: drops + "/override.conf"))
-            #expect(AgentNetwork.isOpen(in: [directory.path]) == isOpen)
+        for (name, content, isOpen) in [
+            ("override.conf", "[Service]\nPrivateNetwork=yes\n", false),
+            ("override.conf", "[Service]\nPrivateNetwork=no\n", true),
+            ("override.conf", "[Service]\n PrivateNetwork = Off \n#PrivateNetwork=yes\n", true),
+            ("override.conf", "[Service]\nPrivateNetwork=no\nPrivateNetwork=yes\n", false),
+            ("override.conf", "[Service]\nPrivateNetwork=0\n", true),
+            ("later.conf", "[Service]\nPrivateNetwork=yes\n", true),
+            ("zz.conf", "[Service]\nPrivateNetwork=yes\n", false),
+        ] {
+            try Data(content.utf8).write(to: URL(filePath: drops + "/" + name))
+            #expect(AgentNetwork.isOpen(in: [directory.path]) == isOpen, "\(name): \(content)")
         }
     }
 

@@ -108,6 +108,9 @@ private struct BrowseSession: ~Copyable {
             browser.reveal(parts)
         case .copy(let item):
             guard let secret = try item.openedSecret() else { throw CommandError(.notFound, "the item has no secret") }
+            guard !secret.withBytes({ OneTimePassword.isURI($0) }) else {
+                throw CommandError.usage("a seed of one-time passwords: 'vault otp --copy' copies the password")
+            }
             browser.hide()
             browser.message = try secret.copied(clearAfter: 45) ?? "copied"
         case .edit(let item):

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 internal import ArgumentParser
+internal import CLinux
 internal import FoundationEssentials
 internal import Glibc
 
@@ -11,7 +12,8 @@ struct DirectoryGuard: ~Copyable {
     init(_ directory: String) throws {
         let pipe = try Pipe()
         try Helper([
-            Helper.ownExecutable, RemoveUnfinished.name, FileManager.default.currentDirectoryPath + "/", directory,
+            Helper.ownExecutable, RemoveUnfinished.name, "--", FileManager.default.currentDirectoryPath + "/",
+            directory,
         ])
         .leave(reading: pipe.readEnd)
         pipe.closeReadEnd()
@@ -23,7 +25,8 @@ struct DirectoryGuard: ~Copyable {
     /// Ends the guardian: there is nothing left to remove.
     consuming func letGo() {
         var done: UInt8 = 1
-        _ = unsafe write(lifeline, &done, 1)
+        // The guardian may have been killed.
+        _ = unsafe clinux_write_some(lifeline, &done, 1)
     }
 }
 

@@ -35,8 +35,12 @@ struct Delete: ParsableCommand {
                 return
             }
             // All items of one group: deleting items of another program's group requires naming it.
-            var query = selection.query
-            query.attributes[.accessGroup] = selection.groups.first.map(AttributeValue.string)
+            let queries = selection.queries.map { query in
+                var query = query
+                query.attributes[.accessGroup] = selection.groups.first.map(AttributeValue.string)
+                return query
+            }
+            let query = try queries.first { try !vault.allMatching($0).isEmpty } ?? queries[0]
             if !yes {
                 let items = try vault.copyMatching(query)
                 let what = items.count == 1 ? items[0].phrase(namingGroup: false) : "\(items.count.grouped) items"

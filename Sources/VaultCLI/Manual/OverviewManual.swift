@@ -64,8 +64,8 @@ enum OverviewManual {
             remembers the newest state that it has seen: a vault file that was put back otherwise ends commands with 22,
             and 'vault verify --accept-older' accepts it. 'vault salvage' takes what is whole of a damaged file.
 
-            A vault that was told to ('vault init --history N', 'vault history --keep N') keeps older versions and
-            deleted items: 'vault undo', 'vault restore-item'.
+            A vault keeps the last five versions of an item, and deleted items: 'vault undo', 'vault restore-item'.
+            'vault init --history N' and 'vault history --keep N' keep more, fewer or none.
             """
         ),
         (

@@ -26,13 +26,21 @@ enum AgentNetwork {
     ///
     /// - Parameter directories: the directories in which the user's systemd manager looks for units.
     static func isOpen(in directories: [FilePath] = (try? DoorPlaces.ofUser().units) ?? []) -> Bool {
-        directories.map { $0.appending(unit + ".d").string }.contains { directory in
-            let names = (try? FileManager.default.contentsOfDirectory(atPath: directory)) ?? []
-            return names.filter { $0.hasSuffix(".conf") }.contains { name in
-                let content = FileManager.default.contents(atPath: directory + "/" + name) ?? Data()
-                let lines = String(decoding: content, as: UTF8.self).split(separator: "\n")
-                return lines.contains { ["PrivateNetwork=no", "PrivateNetwork=false"].contains($0) }
-            }
+        let files = directories.map { $0.appending(unit + ".d").string }.flatMap { directory in
+            ((try? FileManager.default.contentsOfDirectory(atPath: directory)) ?? [])
+                .filter { $0.hasSuffix(".conf") }.map { (name: $0, path: directory + "/" + $0) }
         }
+        // systemd reads them by name, and the last assignment counts.
+        let settings = files.sorted { $0.name < $1.name }.flatMap { file in
+            String(decoding: FileManager.default.contents(atPath: file.path) ?? Data(), as: UTF8.self)
+                .split(whereSeparator: \.isNewline).compactMap { value(of: "PrivateNetwork", in: $0) }
+        }
+        return settings.last.map { ["no", "n", "false", "f", "off", "0"].contains($0.lowercased()) } ?? false
+    }
+
+    private static func value(of name: String, in line: Substring) -> String? {
+        let parts = line.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
+            .map { $0.split(separator: " ").joined(separator: " ") }
+        return parts.count == 2 && parts[0] == name ? parts[1] : nil
     }
 }

@@ -27,6 +27,7 @@ struct RemoteCredentialOptions: ParsableArguments {
     var certificateKeyFile: String?
 
     private static let longestPassword = 1024
+    private static let longestFile = 65_536
 
     func validate() throws {
         guard (certificateFile == nil) == (certificateKeyFile == nil) else {
@@ -56,14 +57,16 @@ struct RemoteCredentialOptions: ParsableArguments {
         return credentials
     }
 
-    /// Returns the first line of a file, as bytes; a zero byte also ends the line.
+    /// Returns the first line of a file, as bytes. Zero bytes are refused: libpq and libcurl would end there.
     private static func password(_ file: String) throws -> Secret {
         let tooLong = CommandError(.usage, "the password is longer than \(longestPassword) bytes")
         let content = try SecretReader.read(
-            file: file, limit: longestPassword + 2, tooLong: tooLong, warnsOfReaders: true)
-        let end = content.withBytes { bytes in
-            bytes.indices.first { bytes[$0] == 0x0a || bytes[$0] == 0x0d || bytes[$0] == 0 } ?? bytes.count
+            file: file, limit: longestFile, tooLong: tooLong, warnsOfReaders: true)
+        let (end, hasZero) = content.withBytes { bytes in
+            let end = bytes.indices.first { bytes[$0] == 0x0a || bytes[$0] == 0x0d } ?? bytes.count
+            return (end, (0..<end).contains { bytes[$0] == 0 })
         }
+        guard !hasZero else { throw CommandError.usage("the password has a zero byte") }
         guard end > 0 else { throw CommandError.usage("the file of the password is empty") }
         guard end <= longestPassword else { throw tooLong }
         return Secret(try content.copy(of: 0..<end))

@@ -166,8 +166,9 @@ package final class RecordServer {
             try store.read([StreamStart(start.stream, from: start.sequence)]) { record throws(RecordStoreError) in
                 // All records of one address are in one page: the next page begins after the address.
                 guard length < ServedPage.length || last == record.address.sequence else { throw .stopped }
-                (length, last) = (length + record.bytes.count, record.address.sequence)
-                do throws(PipeFailure) { try pipes.send(Self.frame(record, id)) } catch {
+                let frame = Self.frame(record, id)
+                (length, last) = (length + frame.length, record.address.sequence)
+                do throws(PipeFailure) { try pipes.send(frame) } catch {
                     failure = error
                     throw .stopped
                 }

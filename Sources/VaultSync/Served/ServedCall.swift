@@ -40,7 +40,7 @@ final class ServedCall: Sendable {
             return true
         case let what? where what == part:
             return try state.withLock { state throws(PipeFailure) in
-                state.length += frame.content.count + ServedFrame.headLength
+                state.length += frame.length
                 guard state.length <= limit else { throw .violation("an answer without end") }
                 if !state.isForgotten { state.frames.append(frame) }
                 return false

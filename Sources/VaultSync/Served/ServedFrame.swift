@@ -52,9 +52,12 @@ struct ServedFrame {
 
     init(_ answer: Answer, _ id: UInt32, _ content: [UInt8] = []) { self.init(answer.rawValue, id, content) }
 
+    /// The bytes on the wire, as both sides count those of a page.
+    var length: Int { Self.headLength + content.count }
+
     var encoded: [UInt8] {
         var bytes: [UInt8] = []
-        bytes.reserveCapacity(Self.headLength + content.count)
+        bytes.reserveCapacity(length)
         bytes.append(integer: UInt32(content.count))
         bytes.append(integer: id)
         bytes.append(what)
