@@ -53,7 +53,8 @@ struct BrowseTests {
         let shell = try Self.shell()
         _ = try shell.run(
             "echo 'otpauth://totp/x?secret=JBSWY3DPEHPK3PXP' | vault set seeds eve --passphrase-file pass")
-        let terminal = try PseudoTerminal(Self.program, in: shell, columns: 120)
+        let terminal = try PseudoTerminal(
+            ["TERM=xterm", Shell.commands + "/vault"] + Self.program, in: shell, program: "/usr/bin/env", columns: 120)
         try terminal.wait(for: "seeds")
         terminal.type("see\u{19}")
         try terminal.wait(for: "a seed of one-time passwords")
