@@ -231,7 +231,7 @@ private struct JSONParser {
         }
     }
 
-    /// The number of `\uXXXX`.
+    /// Returns the code unit of an escape sequence, `\u` and four hexadecimal digits.
     private static func unit(_ bytes: Span<UInt8>, _ index: Int) -> UInt16? {
         guard index + 6 <= bytes.count, bytes[index + 1] == UInt8(ascii: "u") else { return nil }
         var unit: UInt16 = 0

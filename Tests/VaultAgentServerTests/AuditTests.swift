@@ -226,6 +226,33 @@ struct AuditTests {
         #expect(try AuditLog.check(with: vault, in: directory.path) == (1001, nil))
     }
 
+    @Test func `a refusal before the first unlock that a full disk does not take is kept until the next one`() async {
+        await #expect(processExitsWith: .success) {
+            let directory = try TemporaryDirectory()
+            let vault = try Vault.inMemory()
+            let log = AuditLog(in: directory.path) { Date() }
+            let caller = Caller(process: .own, access: .none, groups: [], purpose: .reveal)
+            for _ in 0..<1500 { log.noteRefusal(of: caller, .agent(.refused)) }
+            signal(SIGXFSZ, SIG_IGN)
+            var limit = rlimit()
+            _ = getrlimit(__rlimit_resource_t(1), &limit)
+            let before = limit.rlim_cur
+            // Some hundred lines fit.
+            for size: rlim_t in [100_000, 150_000, 150_000] {
+                limit.rlim_cur = size
+                _ = setrlimit(__rlimit_resource_t(1), &limit)
+                #expect(throws: VaultError.self) { try log.begin(vault) }
+            }
+            limit.rlim_cur = before
+            _ = setrlimit(__rlimit_resource_t(1), &limit)
+            try log.begin(vault)
+            let path = AuditLog.path(of: vault.vaultID, in: directory.path).string
+            let lines = try String(contentsOfFile: path, encoding: .utf8)
+            #expect(lines.split(separator: "\n").count == 1001 && lines.contains("\"count\":500"))
+            #expect(try AuditLog.check(with: vault, in: directory.path) == (1001, nil))
+        }
+    }
+
     @Test func `half a line, as a full disk or a crash leaves it, spoils nothing`() throws {
         let directory = try TemporaryDirectory()
         let vault = try Vault.inMemory()

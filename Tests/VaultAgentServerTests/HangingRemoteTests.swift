@@ -136,6 +136,25 @@ struct HangingRemoteTests {
         #expect(try services(homes.clients[1]) == ["a", "b"])
     }
 
+    @Test func `credentials change under a sync that hangs, and what the sync stores stays as well`() throws {
+        let homes = try Homes()
+        let (agent, client) = (homes.agents[0], homes.clients[0])
+        homes.place.beginToHang()
+        try client.add(.generic("a"))
+        homes.place.awaitHanging(1)
+        let place = RemotePlace(url: "file:///place", password: try Secret(text: "n3w"), authorities: "/ca")
+        let changed: FleetChange = try client.fleetChange(AddRemoteRequest(place))
+        #expect(changed.failure == nil)
+        homes.place.endHanging()
+        var result: SyncResult = try client.sync(withFingerprint: false)
+        while !result.isWhole { result = try client.sync(withFingerprint: false) }
+        let vault = try agent.opened()
+        let remotes = try Fleet(vault, environment: agent.environment).membership().remotes
+        #expect(remotes.count == 1 && remotes[0].access.credentials.authorities == "/ca")
+        #expect(remotes[0].access.credentials.password?.withBytes { $0.array } == Array("n3w".utf8))
+        #expect(remotes[0].state.encoded() != RemoteState().encoded())
+    }
+
     /// Upkeep by another process, or by a person through the agent.
     enum Upkeep: CaseIterable {
         case backUp, salvage, importMany, compact, addSlot

@@ -34,13 +34,17 @@ struct RemoteRecoveryCode: ParsableCommand {
         if try renewByAgent() { return }
         try vault.withFleet { fleet, _ in
             var isShown = false
-            let outcomes = try warningOfFailure(isShown: &isShown) { isShown in
-                try FleetCode.showing { code in
+            let outcomes: [SyncOutcome]
+            do {
+                outcomes = try FleetCode.showing { code in
                     try tell(code)
                     isShown = true
                 } during: { show in
                     try Progress.during(Self.progress) { _ in try fleet.renewRecoveryCode(showing: show) }
                 }
+            } catch {
+                if isShown { warnOfDoubt() }
+                throw error
             }
             tell(outcomes, DeviceNames(fleet))
         }
@@ -54,11 +58,13 @@ struct RemoteRecoveryCode: ParsableCommand {
         guard try vault.byAgent(RenewCodeRequest(nil)) != nil, let agent = try vault.openAgent() else { return false }
         let code = try RecoveryCode(SystemRandom())
         try tell(code)
-        var isShown = true
-        let change = try warningOfFailure(isShown: &isShown) { _ in
-            try Progress.during(Self.progress) { _ in try agent.changed(RenewCodeRequest(code.secret)) }
+        do {
+            let change = try Progress.during(Self.progress) { _ in try agent.changed(RenewCodeRequest(code.secret)) }
+            tell(change.outcomes, DeviceNames(change.deviceNames))
+        } catch {
+            warnOfDoubt()
+            throw error
         }
-        tell(change.outcomes, DeviceNames(change.deviceNames))
         return true
     }
 
@@ -78,12 +84,8 @@ struct RemoteRecoveryCode: ParsableCommand {
         Output.note("the recovery code before this one lets no device in any more")
     }
 
-    private func warningOfFailure<R>(isShown: inout Bool, _ change: (inout Bool) throws -> R) throws -> R {
-        do { return try change(&isShown) } catch {
-            if isShown {
-                Output.warn("whether the old code counts or the new one is not certain: make another one")
-            }
-            throw error
-        }
+    /// After a failure that came when the new code was shown.
+    private func warnOfDoubt() {
+        Output.warn("whether the old code counts or the new one is not certain: make another one")
     }
 }

@@ -381,12 +381,17 @@ extension Fleet {
     }
 
     private func add(_ remote: RemoteAccess) throws(SyncError) {
+        let state = try secured { () throws(CryptoError) in
+            Secret(try SecretBytes(copying: RemoteState().encoded().span))
+        }
+        let url = remote.url.text
+        let says = remote.credentials.attributes.merging(["url": url]) { $1 }
         try vaulted { () throws(VaultError) in
             try vault.changeReplica { changes throws(VaultError) in
-                try Self.put(remote.credentials.password, of: remote.url.text, &changes)
+                try changes.putOwn(.remote, says, value: state) { $0["url"] == url }
+                try Self.put(remote.credentials.password, of: url, &changes)
             }
         }
-        try save(remote, RemoteState())
     }
 }
 

@@ -102,19 +102,6 @@ package final class Fleet {
 
     private static let removed = "removed"
 
-    func save(_ remote: RemoteAccess, _ state: RemoteState) throws(SyncError) {
-        let value = try secured { () throws(CryptoError) in Secret(try SecretBytes(copying: state.encoded().span)) }
-        let url = remote.url.text
-        var says = remote.credentials.attributes
-        says["url"] = url
-        if state.saysRemoved { says[Fleet.removed] = "1" }
-        try vaulted { () throws(VaultError) in
-            try vault.changeReplica { changes throws(VaultError) in
-                try changes.putOwn(.remote, says, value: value) { $0["url"] == url }
-            }
-        }
-    }
-
     /// Stores a remote's state after a sync. A remote that was removed meanwhile stays removed, and one that was added
     /// anew keeps its new credentials.
     func update(_ remote: RemoteAccess, _ state: RemoteState) throws(SyncError) {

@@ -45,7 +45,7 @@ enum BrokenRule: CaseIterable {
                 try replica.sync(
                     with: BrokenRemote(
                         try fleet.store(at: known.access, realm: realm), mirrorStore, self), &remote)
-                try fleet.save(known.access, remote)
+                try fleet.update(known.access, remote)
             } catch { return SyncOutcome(url: known.url, replica.takeFindings(), error: error) }
             return SyncOutcome(url: known.url, replica.takeFindings(), error: nil)
         }
