@@ -34,15 +34,10 @@ extension SecretService {
     // MARK: Following
 
     /// Follows the changes of the vault, for the lifetime of the view.
-    func follow(_ view: VaultView) {
+    func follow(_ changes: ChangeSequence, _ view: VaultView) {
         view.watching = Task { [weak view] in
-            guard let agent = view?.agent else { return }
-            let changes = await DoorWorker.run { agent.changes(matching: nil, from: nil) }
-            // The watch does not report changes made before it began: data read until now may be older.
-            if let view {
-                view.turn(isUnlocked: view.isUnlocked)
-                _ = try? await list(view)
-            }
+            // Reports of deleted items name their collections.
+            if let view { _ = try? await list(view) }
             for await change in changes {
                 guard let view, !view.isClosed else { return }
                 await heard(change, view)
@@ -79,8 +74,8 @@ extension SecretService {
 
     /// Handles a deletion, by a client of this door or another process: the second report has no effect.
     func noteDeleted(_ id: UUID, _ view: VaultView) {
+        let (group, count) = (view.group(of: id), view.list?.groups.count)
         view.drop(id)
-        let (group, count) = (view.list?.group(of: id), view.list?.groups.count)
         view.note { $0.remove(id) }
         guard let group else {
             // The item may have been the last one of a collection.

@@ -98,6 +98,13 @@ final class VaultView {
 
     subscript(_ id: UUID) -> ServedItem? { cache[id] }
 
+    /// Returns the collection of an item that is listed, or that a client has read before the list was.
+    func group(of id: UUID) -> String? {
+        if let list { return list.group(of: id) }
+        guard case .group(let group)? = cache[id]?.collection else { return nil }
+        return group
+    }
+
     /// - Parameter moment: the moment of the view at which the item was requested.
     func keep(_ item: ServedItem, as moment: Moment) {
         guard moment == self.moment, isUnlocked else { return }

@@ -8,6 +8,7 @@ import VaultAgent
 import VaultBus
 import VaultCrypto
 
+@testable import VaultAgentServer
 @testable import VaultDoors
 
 extension SecretService {
@@ -269,6 +270,19 @@ extension ServiceWorld {
             let client = try world.client()
             try Patience.look { try client.unlock([BusClient.login]).prompt != "/" }
             #expect(try client.unlock([BusClient.login]).prompt != "/")
+        }
+    }
+
+    @Test func `the service watches its agent before it answers a client`() async throws {
+        try await aside {
+            let world = try ServiceWorld()
+            let client = try world.client()
+            for _ in 0..<50 {
+                try world.look { await $0.forgetViews() }
+                try Patience.look { world.server.watches(of: getpid()) == 0 }
+                _ = try client.search(["k": "v"])
+                #expect(world.server.watches(of: getpid()) == 1)
+            }
         }
     }
 

@@ -43,7 +43,7 @@ struct World {
 
     func makeLarge(_ path: FilePath) throws {
         let vault = try Vault.create(at: path, keyFile: keyFile(), accessGroups: .standard)
-        let secret = try Secret(bytes: [UInt8](repeating: 0x73, count: 4000))
+        let secret = try Self.secret(4000)
         for start in stride(from: 0, to: 24_000, by: 2000) {
             try vault.store((start..<start + 2000).map { Self.item($0, secret) }, replacing: false)
         }
@@ -57,8 +57,8 @@ struct World {
         }
     }
 
-    static func secret() throws -> Secret {
-        Secret(try SecretBytes(copying: [UInt8](repeating: 0x73, count: valueLength).span))
+    static func secret(_ length: Int = valueLength) throws -> Secret {
+        Secret(try SecretBytes(copying: [UInt8](repeating: 0x73, count: length).span))
     }
 
     static func key(_ number: Int) -> ItemKey {
