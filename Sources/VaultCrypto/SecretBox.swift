@@ -51,6 +51,25 @@ public enum SecretBox {
         return plain
     }
 
+    /// Whether a box opens. Its content is not deciphered: `crypto_secretbox_open_detached` without an output verifies
+    /// the tag alone.
+    public static func opens(_ box: Span<UInt8>, nonce: Span<UInt8>, key: borrowing SecretBytes) -> Bool {
+        precondition(Sodium.ready && nonce.count == nonceLength && key.count == keyLength)
+        guard box.count >= tagLength else { return false }
+        let opens = unsafe box.withPointer { box, count in
+            unsafe nonce.withPointer { nonce, _ in
+                unsafe key.withPointer { key in
+                    let cipher = unsafe box + tagLength
+                    return unsafe crypto_secretbox_open_detached(
+                        nil, cipher, box, UInt64(count - tagLength), nonce, key) == 0
+                }
+            }
+        }
+        // The keys of cipher and tag remain there.
+        Sodium.wipeStack()
+        return opens
+    }
+
     /// Opens a box of public or semi-public content, such as metadata, into `plain`, which is then `box.count - 16`
     /// bytes long.
     public static func open(

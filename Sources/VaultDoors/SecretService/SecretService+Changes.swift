@@ -73,8 +73,10 @@ extension SecretService {
     }
 
     /// Handles a deletion, by a client of this door or another process: the second report has no effect.
-    func noteDeleted(_ id: UUID, _ view: VaultView) {
-        let (group, count) = (view.group(of: id), view.list?.groups.count)
+    ///
+    /// - Parameter group: the collection of the item before, if the view may have forgotten it.
+    func noteDeleted(_ id: UUID, in group: String? = nil, _ view: VaultView) {
+        let (group, count) = (group ?? view.group(of: id), view.list?.groups.count)
         view.drop(id)
         view.note { $0.remove(id) }
         guard let group else {
@@ -87,6 +89,7 @@ extension SecretService {
     }
 
     private func heard(of id: UUID, _ itemClass: ItemClass, isNew: Bool, _ view: VaultView) async {
+        let group = view.group(of: id)
         if !isNew { view.drop(id) }
         var (era, moment) = (view.era, view.moment)
         var served = view[id]
@@ -101,7 +104,9 @@ extension SecretService {
                 if moment == view.moment { break }
             }
             // An item that requires the user's consent from now on is missing as well, though the vault is unlocked.
-            if items?.isEmpty == true, await isUnlockedNow(view), era == view.era { return noteDeleted(id, view) }
+            if items?.isEmpty == true, await isUnlockedNow(view), era == view.era {
+                return noteDeleted(id, in: group, view)
+            }
             guard era == view.era else { return }
             if let record = items?.first, record[.service]?.text == CollectionRecord.service {
                 let (group, record) = (record[.accessGroup]?.text ?? "", CollectionRecord(record))

@@ -98,9 +98,10 @@ final class VaultView {
 
     subscript(_ id: UUID) -> ServedItem? { cache[id] }
 
-    /// Returns the collection of an item that is listed, or that a client has read before the list was.
+    /// Returns the collection of an item that is listed, or that a client has found: the list may have been read after
+    /// the item was deleted.
     func group(of id: UUID) -> String? {
-        if let list { return list.group(of: id) }
+        if let group = list?.group(of: id) { return group }
         guard case .group(let group)? = cache[id]?.collection else { return nil }
         return group
     }

@@ -49,11 +49,16 @@ struct FrameBuilder {
         _ pending: [Pending], isLast: Bool = true, keys: borrowing GenerationKeys, random: any RandomSource,
         located: (Int, UInt64) -> Void
     ) {
-        var first = 0
-        while first < pending.count {
-            let (end, metadata, values) = FrameBuilder.frame(of: pending[first...])
-            appendFrame(pending, first..<end, metadata, values, isLast && end == pending.count, keys, random, located)
-            first = end
+        var plans: [Plan] = []
+        while (plans.last?.range.upperBound ?? 0) < pending.count {
+            plans.append(FrameBuilder.plan(of: pending[(plans.last?.range.upperBound ?? 0)...]))
+        }
+        let digests = FrameBuilder.digests(of: plans, pending, keys)
+        // Most transactions have a single frame.
+        if bytes.isEmpty { bytes.reserveCapacity(plans.reduce(0) { $0 + $1.length }) }
+        for (plan, digest) in zip(plans, digests) {
+            let isCommit = isLast && plan.range.upperBound == pending.count
+            appendFrame(pending, plan, digest, isCommit, keys, random, located)
         }
         // Versions of one item are adjacent: the next piece of a long transaction may continue with the last item.
         let last = pending.last.map { Operation.id(of: $0.operation.span) }
@@ -61,62 +66,91 @@ struct FrameBuilder {
         (found, foundCount) = ([:], 0)
     }
 
-    /// The number of operations that fit in the next frame, and the resulting sizes in bytes.
-    private static func frame(of pending: ArraySlice<Pending>) -> (end: Int, metadata: Int, values: Int) {
-        var (end, metadata, values) = (pending.startIndex, Layout.metadataHeadLength, 0)
+    /// The operations of a frame, and the resulting sizes in bytes.
+    private struct Plan {
+        var range: Range<Int>
+        var metadata = Layout.metadataHeadLength
+        /// The size of the boxes.
+        var values = 0
+
+        /// The size of the metadata box.
+        var metadataLength: Int { Padding.length(for: metadata, minimum: Layout.metadataMinimum) + Layout.tagLength }
+
+        /// The approximate size of the frame.
+        var length: Int { Layout.frameOverhead + metadataLength + values + Layout.idleValueLength }
+
+        /// The zeros after the boxes that round the size of the frame up to a multiple of 16 bytes.
+        func padding(after values: Int) -> Int { (16 - (Layout.frameOverhead + metadataLength + values) % 16) % 16 }
+    }
+
+    /// Plans a frame with as many operations as fit.
+    private static func plan(of pending: ArraySlice<Pending>) -> Plan {
+        var plan = Plan(range: pending.startIndex..<pending.startIndex)
         var (items, last): (Int, ItemID?) = (0, nil)
         for next in pending.prefix(Layout.operationLimit) {
             let id = Operation.id(of: next.operation.span)
             if id != last { items += 1 }
             let isFull =
-                items > itemLimit || metadata + 4 + next.operation.count > packedMetadata
-                || values + next.box.count > packedValues
-            if isFull, end > pending.startIndex { break }
-            (end, last) = (end + 1, id)
-            (metadata, values) = (metadata + next.operation.count, values + next.box.count)
+                items > itemLimit || plan.metadata + 4 + next.operation.count > packedMetadata
+                || plan.values + next.box.count > packedValues
+            if isFull, !plan.range.isEmpty { break }
+            (plan.range, last) = (plan.range.lowerBound..<plan.range.upperBound + 1, id)
+            plan.metadata += next.operation.count
+            plan.values += next.box.count
         }
-        return (end, metadata, values)
+        return plan
+    }
+
+    /// The number of frames for which another thread is worthwhile.
+    private static let leastPerThread = 16
+
+    /// The digests of the value areas; `nil` for frames without values.
+    private static func digests(
+        of plans: [Plan], _ pending: [Pending], _ keys: borrowing GenerationKeys
+    ) -> [Digest?] {
+        Parallel.map(plans.count, atLeast: leastPerThread) { number in
+            let plan = plans[number]
+            guard plan.values > 0 else { return nil }
+            let zeros = [UInt8](repeating: 0, count: plan.padding(after: plan.values))
+            return keys.valueDigest(of: pending[plan.range].map(\.box) + [zeros])
+        }
     }
 
     private mutating func appendFrame(
-        _ pending: [Pending], _ range: Range<Int>, _ contentLength: Int, _ values: Int, _ isCommit: Bool,
-        _ keys: borrowing GenerationKeys, _ random: any RandomSource, _ located: (Int, UInt64) -> Void
+        _ pending: [Pending], _ plan: Plan, _ digest: Digest?, _ isCommit: Bool, _ keys: borrowing GenerationKeys,
+        _ random: any RandomSource, _ located: (Int, UInt64) -> Void
     ) {
-        let metadataLength = Padding.length(for: contentLength, minimum: Layout.metadataMinimum) + Layout.tagLength
-        let valuesOffset = position.end + Layout.frameOverhead + metadataLength
+        let valuesOffset = position.end + Layout.frameOverhead + plan.metadataLength
         var content: [UInt8] = []
-        var area: [UInt8] = []
-        area.reserveCapacity(values + 16)
-        Padding.append(contentLength, minimum: Layout.metadataMinimum, to: &content) { content in
+        var values = 0
+        Padding.append(plan.metadata, minimum: Layout.metadataMinimum, to: &content) { content in
             FrameMetadata.appendHead(
-                generation: generation, sequence: position.sequence + 1, operationCount: range.count, to: &content)
-            for index in range {
+                generation: generation, sequence: position.sequence + 1, operationCount: plan.range.count, to: &content)
+            for index in plan.range {
                 let start = content.count
                 content += pending[index].operation
-                guard let offset = locate(pending[index], at: UInt64(valuesOffset + area.count)) else { continue }
-                area += pending[index].box
+                guard let offset = locate(pending[index], at: UInt64(valuesOffset + values)) else { continue }
+                values += pending[index].box.count
                 Operation.setOffset(offset, in: &content, at: start)
                 located(index, offset)
             }
         }
         // A frame without values looks like one with a value.
-        if area.isEmpty { area = random.bytes(Layout.idleValueLength) }
-        area.appendZeros((16 - (Layout.frameOverhead + metadataLength + area.count) % 16) % 16)
-        var digest = KeyedHash(key: keys.digest)
-        digest.update(area)
+        var rest = digest == nil ? random.bytes(Layout.idleValueLength) : []
+        rest.appendZeros(plan.padding(after: values + rest.count))
         let head = FrameHead(
-            isCommit: isCommit, sequence: position.sequence + 1, metadataLength: metadataLength,
-            valueLength: area.count,
-            nonce: random.bytes(Layout.nonceLength), valueDigest: digest.digest().bytes.span.array(0..<32))
+            isCommit: isCommit, sequence: position.sequence + 1, metadataLength: plan.metadataLength,
+            valueLength: values + rest.count,
+            nonce: random.bytes(Layout.nonceLength),
+            valueDigest: (digest ?? keys.valueDigest(of: [rest])).bytes.span.array(0..<32))
         let start = bytes.count
-        // Most transactions have a single frame.
-        if bytes.isEmpty { bytes.reserveCapacity(head.length) }
         bytes += head.encoded()
         SecretBox.seal(content.span, nonce: head.nonce.span, key: keys.metadata, appendingTo: &bytes, isSecret: false)
         let tag = keys.frameTag(after: position.tag, bytes.span.extracting(start..<bytes.count))
         lastTagOffset = position.end + bytes.count - start
         bytes.append(tag.bytes)
-        bytes += area
+        for next in pending[plan.range] { bytes += next.box }
+        bytes += rest
         position = LogPosition(sequence: head.sequence, end: position.end + head.length, tag: tag)
         frames += 1
     }

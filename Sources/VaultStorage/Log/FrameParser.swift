@@ -67,8 +67,8 @@ struct FrameParser {
     let generation: UInt64
     private var window: [UInt8] = []
     private var windowStart = 0
-    private static let windowLength = 65_536
-    private static let digestedAtOnce = 1 << 20
+    static let windowLength = 65_536
+    static let digestedAtOnce = 1 << 20
 
     /// - Parameter window: bytes already read, beginning at `start`, which are not read again.
     init(file: any VaultFile, size: Int, generation: UInt64, window: [UInt8] = [], at start: Int = 0) {
@@ -89,37 +89,13 @@ struct FrameParser {
         return try? FrameHead(parsing: bytes, available: isWhole ? size - offset : Layout.frameLengths.upperBound)
     }
 
-    /// The chain tag of a frame that follows the frame with the tag `previous`; `nil` if it does not follow.
-    mutating func tag(
-        of head: FrameHead, at offset: Int, after previous: Digest, _ keys: borrowing GenerationKeys
-    ) throws(StorageError) -> Digest? {
-        let covered = Layout.frameHeadLength + head.metadataLength
-        let start = try load(offset, covered + 32)
-        let tag = keys.frameTag(after: previous, window.span.extracting(start..<start + covered))
-        return isEqualInConstantTime(tag.bytes.span, window.span.extracting(start + covered..<start + covered + 32))
-            ? tag : nil
-    }
-
-    /// The chain tag stored after the metadata, unverified.
-    mutating func storedTag(of head: FrameHead, at offset: Int) throws(StorageError) -> Digest {
-        let start = try load(offset + Layout.frameHeadLength + head.metadataLength, 32)
-        return Digest(window.span.extracting(start..<start + 32))
-    }
-
-    /// Opens the metadata of a frame.
+    /// The bytes of a frame. Zeros stand for what lies beyond the end of the file.
     ///
-    /// - Returns: whether the box opened; otherwise `plain` is meaningless.
-    mutating func open(
-        _ head: FrameHead, at offset: Int, _ keys: borrowing GenerationKeys, into plain: inout [UInt8]
-    ) throws(StorageError) -> Bool {
-        let start = try load(offset + Layout.frameHeadLength, head.metadataLength)
-        do throws(CryptoError) {
-            let box = window.span.extracting(start..<start + head.metadataLength)
-            try SecretBox.open(box, nonce: head.nonce.span, key: keys.metadata, into: &plain)
-            return true
-        } catch {
-            return false
-        }
+    /// - Parameter withValues: whether the values are included.
+    mutating func frame(_ head: FrameHead, at offset: Int, withValues: Bool = false) throws(StorageError) -> FrameBytes {
+        let length = withValues ? head.length : Layout.frameOverhead + head.metadataLength
+        let start = try load(offset, length, ahead: withValues ? FrameParser.digestedAtOnce : FrameParser.windowLength)
+        return FrameBytes(head, at: offset, window[start..<start + length])
     }
 
     /// Whether the values of a frame match its digest.
@@ -139,9 +115,13 @@ struct FrameParser {
     }
 
     /// Loads bytes of the file into the window; returns their offset in it.
-    private mutating func load(_ offset: Int, _ count: Int) throws(StorageError) -> Int {
+    ///
+    /// - Parameter ahead: the number of bytes to read if the window has to move.
+    private mutating func load(
+        _ offset: Int, _ count: Int, ahead: Int = FrameParser.windowLength
+    ) throws(StorageError) -> Int {
         if offset < windowStart || offset + count > windowStart + window.count {
-            let length = min(max(count, FrameParser.windowLength), size - offset)
+            let length = min(max(count, ahead), size - offset)
             window = try attempt(.read, file.read(length, at: offset))
             windowStart = offset
             // The file was shortened meanwhile; zeros replace the missing bytes and fail authentication.

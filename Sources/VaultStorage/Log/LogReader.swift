@@ -39,30 +39,129 @@ struct LogReader {
         if start.position.sequence == highest.sequence, start.position != highest {
             throw .damaged(.markMismatch(sequence: highest.sequence))
         }
-        var position = start.position
-        var count = start.frames
-        var commits: [Commit] = []
-        var staged: [(operations: FrameOperations, sequence: UInt64)] = []
-        var plain: [UInt8] = []
-        while position.sequence < limit, let head = try frames.head(at: position.end),
-            head.sequence == position.sequence &+ 1,
-            let tag = try frames.tag(of: head, at: position.end, after: position.tag, keys)
+        var progress = Progress(start, highest, depth)
+        var batch = try nextFrames(after: (start.position.sequence, start.position.end), highest, through: limit, depth)
+        var contents = contents(of: batch, after: start.position.tag, depth, keys) {}
+        while let last = batch.last {
+            let next = try nextFrames(after: (last.head.sequence, last.end), highest, through: limit, depth)
+            // The next frames are opened while these are applied.
+            var outcome = Result<Bool, StorageError>.success(true)
+            let following = self.contents(of: next, after: last.storedTag, depth, keys) {
+                do throws(StorageError) {
+                    for (frame, content) in zip(batch, contents) {
+                        guard let content, try progress.take(frame, content, &frames, keys, apply) else {
+                            return outcome = .success(false)
+                        }
+                    }
+                } catch {
+                    outcome = .failure(error)
+                }
+            }
+            guard try outcome.get() else { break }
+            (batch, contents) = (next, following)
+        }
+        let commits = progress.commits
+        let last = (commits.last ?? start).position.sequence
+        if limit == .max, last < highest.sequence {
+            throw .damaged(.missingCommits(found: last, expected: highest.sequence))
+        }
+        return commits
+    }
+
+    /// The size of the frames that are checked together, in bytes as far as they are read.
+    private static let batchLength = 4 << 20
+    /// The number of frames for which another thread is worthwhile.
+    private static let leastPerThread = 16
+
+    /// The next frames by their heads, which may be torn or made without the key; empty at the end of the log.
+    ///
+    /// - Parameter highest: the last frame that a mark names. Those after it come one by one: the first whose values
+    ///   are torn ends the log.
+    private mutating func nextFrames(
+        after previous: (sequence: UInt64, end: Int), _ highest: LogPosition, through limit: UInt64, _ depth: Depth
+    ) throws(StorageError) -> [FrameBytes] {
+        var found: [FrameBytes] = []
+        var (sequence, offset, length) = (previous.sequence, previous.end, 0)
+        while sequence < (found.isEmpty ? limit : min(limit, highest.sequence)), length < LogReader.batchLength,
+            let head = try frames.head(at: offset), head.sequence == sequence + 1
         {
-            // The box is opened before the values are checked, which may move the window.
-            let isOpen = depth == .integrity ? false : try frames.open(head, at: position.end, keys, into: &plain)
+            let isNew = depth != .unconfirmed || head.sequence > highest.sequence
+            let withValues = isNew && head.length <= FrameParser.digestedAtOnce
+            let frame = try frames.frame(head, at: offset, withValues: withValues)
+            found.append(frame)
+            sequence += 1
+            offset = frame.end
+            length += max(frame.length, min(head.length, FrameParser.windowLength))
+        }
+        return found
+    }
+
+    /// The checked content of a frame.
+    private struct Content: Sendable {
+        let tag: Digest
+        /// `nil` if the values were not read with the frame.
+        let hasValues: Bool?
+        let operations: Result<FrameOperations, StorageError>
+    }
+
+    /// Opens frames; `nil` for one that does not follow the frame before.
+    ///
+    /// - Parameter other: runs meanwhile.
+    private func contents(
+        of batch: [FrameBytes], after first: Digest, _ depth: Depth, _ keys: borrowing GenerationKeys,
+        beside other: () -> Void
+    ) -> [Content?] {
+        let generation = frames.generation
+        return Parallel.map(batch.count, atLeast: LogReader.leastPerThread) { number in
+            let frame = batch[number]
+            // If the tag before is wrong, the frame does not count whatever its own tag says.
+            let previous = number == 0 ? first : batch[number - 1].storedTag
+            guard let tag = frame.tag(after: previous, keys) else { return nil }
+            let hasValues = frame.hasValues(keys)
+            guard depth != .integrity else {
+                return Content(tag: tag, hasValues: hasValues, operations: .success(FrameOperations([], [])))
+            }
+            do throws(StorageError) {
+                let operations = try FrameOperations(
+                    of: frame.head, endingAt: frame.end, generation: generation, frame.openMetadata(keys))
+                return Content(tag: tag, hasValues: hasValues, operations: .success(operations))
+            } catch {
+                return Content(tag: tag, hasValues: hasValues, operations: .failure(error))
+            }
+        } beside: {
+            other()
+        }
+    }
+
+    /// The part of the log that was applied.
+    private struct Progress {
+        let start: Commit
+        let highest: LogPosition
+        let depth: Depth
+        private var count: Int
+        private(set) var commits: [Commit] = []
+        /// The frames of a transaction that no mark names, until its last one is there.
+        private var staged: [(operations: FrameOperations, sequence: UInt64)] = []
+
+        init(_ start: Commit, _ highest: LogPosition, _ depth: Depth) {
+            (self.start, self.highest, self.depth, count) = (start, highest, depth, start.frames)
+        }
+
+        /// - Returns: `false` if the frame is torn and ends the log.
+        mutating func take(
+            _ frame: FrameBytes, _ content: Content, _ frames: inout FrameParser, _ keys: borrowing GenerationKeys,
+            _ apply: (_ operations: FrameOperations, _ sequence: UInt64) throws(StorageError) -> Void
+        ) throws(StorageError) -> Bool {
+            let head = frame.head
             let isConfirmed = head.sequence <= highest.sequence
-            if !isConfirmed || depth != .unconfirmed, try !frames.hasValues(head, at: position.end, keys) {
-                guard isConfirmed else { break }
+            if !isConfirmed || depth != .unconfirmed, try !Self.hasValues(frame, content, &frames, keys) {
+                guard isConfirmed else { return false }
                 throw .damaged(.values(sequence: head.sequence))
             }
             // The chain tag is valid, so a writer with the key made this frame: from here on nothing may be taken for a
             // torn tail.
-            let end = position.end + head.length
-            let operations =
-                depth == .integrity
-                ? FrameOperations([], [])
-                : try FrameOperations(of: head, endingAt: end, generation: frames.generation, isOpen ? plain : nil)
-            position = LogPosition(sequence: head.sequence, end: end, tag: tag)
+            let operations = try content.operations.get()
+            let position = LogPosition(sequence: head.sequence, end: frame.end, tag: content.tag)
             count += 1
             if isConfirmed {
                 try apply(operations, head.sequence)
@@ -76,17 +175,19 @@ struct LogReader {
                     staged.removeAll(keepingCapacity: true)
                 }
             }
-            if head.isCommit {
-                let ordinal = (commits.last ?? start).count + 1
-                commits.append(
-                    Commit(position: position, tagOffset: end - head.valueLength - 32, count: ordinal, frames: count))
-            }
+            guard head.isCommit else { return true }
+            let ordinal = (commits.last ?? start).count + 1
+            let tagOffset = frame.end - head.valueLength - 32
+            commits.append(Commit(position: position, tagOffset: tagOffset, count: ordinal, frames: count))
+            return true
         }
-        let last = (commits.last ?? start).position.sequence
-        if limit == .max, last < highest.sequence {
-            throw .damaged(.missingCommits(found: last, expected: highest.sequence))
+
+        private static func hasValues(
+            _ frame: FrameBytes, _ content: Content, _ frames: inout FrameParser, _ keys: borrowing GenerationKeys
+        ) throws(StorageError) -> Bool {
+            if let known = content.hasValues { return known }
+            return try frames.hasValues(frame.head, at: frame.offset, keys)
         }
-        return commits
     }
 }
 

@@ -74,8 +74,9 @@ private struct Salvager: ~Copyable {
     private var frames: [UInt64: (isCommit: Bool, range: Range<Int>, operations: FrameOperations)] = [:]
     /// The chain tag of the previous frame, as stored in the file.
     private var lastTag: Digest
-    /// The ranges of intact values.
+    /// The ranges of intact values, of frames with values that this device cannot open.
     private var wholeValues: [Range<Int>] = []
+    private var values: ValueReader
 
     init(_ store: LockedStore, _ keys: consuming VaultKeys) throws(StorageError) {
         let file = try store.location.open(writable: false)
@@ -92,6 +93,7 @@ private struct Salvager: ~Copyable {
             on: store.environment.fileSystem)
         let size = try attempt(.read, file.status()).size
         parser = FrameParser(file: file, size: size, generation: page.header.generation)
+        values = ValueReader(file)
         (header, environment) = (page.header, store.environment)
         lastTag = Commit(genesisOf: page, keys: generationKeys).position.tag
         self.device = device
@@ -130,32 +132,43 @@ private struct Salvager: ~Copyable {
     private mutating func take(_ head: FrameHead, at offset: Int) throws(StorageError) -> Bool {
         let start = offset + Layout.frameHeadLength
         guard size - start >= head.metadataLength, frames[head.sequence] == nil else { return false }
-        var plain: [UInt8] = []
-        guard try parser.open(head, at: offset, generationKeys, into: &plain) else { return false }
+        let frame = try parser.frame(head, at: offset)
+        guard let plain = frame.openMetadata(generationKeys) else { return false }
         let operations: FrameOperations
         do throws(StorageError) {
             operations = try FrameOperations(
-                of: head, endingAt: offset + head.length, generation: header.generation, plain,
-                isChained: try parser.tag(of: head, at: offset, after: lastTag, generationKeys) != nil)
+                of: head, endingAt: frame.end, generation: header.generation, plain,
+                isChained: frame.tag(after: lastTag, generationKeys) != nil)
         } catch {
             // Changes by a newer version must not be omitted silently.
             if case .unsupported = error { throw error }
             return false
         }
         if frames.isEmpty { result.lacksStart = !result.isHeaderWhole && offset > Layout.firstFrame }
-        frames[head.sequence] = (head.isCommit, offset..<offset + head.length, operations)
+        frames[head.sequence] = (head.isCommit, offset..<frame.end, operations)
         result.frames += 1
+        lastTag = frame.storedTag
         let values = start + head.metadataLength + 32
-        lastTag = try parser.storedTag(of: head, at: offset)
-        guard values + head.valueLength <= size else { return true }
-        if try parser.hasValues(head, at: offset, generationKeys) {
+        if values + head.valueLength <= size, operations.contains({ !isOwn($0) }),
+            try parser.hasValues(head, at: offset, generationKeys)
+        {
             wholeValues.append(values..<values + head.valueLength)
         }
         return true
     }
 
+    /// Whether this device can open the value of an operation.
+    private func isOwn(_ operation: Span<UInt8>) -> Bool {
+        !Operation.protection(of: operation).isThisDeviceOnly || isOwn(Operation(checked: operation))
+    }
+
+    private func isOwn(_ operation: Operation) -> Bool {
+        !operation.protection.isThisDeviceOnly
+            || device?.identifier.span.elementsEqual(operation.deviceID.span) == true
+    }
+
     /// The state that this device has seen of the vault and no frame includes; `nil` if none.
-    borrowing func missing(in anchors: [FoundAnchor]) throws(StorageError) -> MissingState? {
+    mutating func missing(in anchors: [FoundAnchor]) throws(StorageError) -> MissingState? {
         let newest = max(base, frames.filter(\.value.isCommit).keys.max() ?? 0)
         let generation = header.generation
         let succession = try succession()
@@ -167,9 +180,9 @@ private struct Salvager: ~Copyable {
         }
     }
 
-    private borrowing func succession() throws(StorageError) -> Succession? {
-        for versions in histories() {
-            guard let last = versions.last, last.kind == .put, last.itemClass == nil, let value = last.value,
+    private mutating func succession() throws(StorageError) -> Succession? {
+        for versions in histories(ofOwnRecords: true) {
+            guard let last = versions.last, last.kind == .put, let value = last.value,
                 OwnRecord.kind(of: last.attributes.bytes.span) == .succession, let bytes = try wholeBox(of: last)
             else { continue }
             let key = try keys.itemKey(last.id, version: last.valueVersion, protection: last.protection, device: nil)
@@ -279,10 +292,13 @@ private struct Salvager: ~Copyable {
     }
 
     /// All versions of each item, in order; the settings first, then items by identifier.
-    private func histories() -> [[Operation]] {
+    ///
+    /// - Parameter onlyOwn: whether only the vault's own records are wanted, which have no class.
+    private func histories(ofOwnRecords onlyOwn: Bool = false) -> [[Operation]] {
         var histories: [ItemID: [UInt64: Operation]] = [:]
         for number in frames.keys.sorted() {
             frames[number]?.operations.forEach { bytes in
+                guard !onlyOwn || Operation.itemClass(of: bytes) == nil else { return }
                 let operation = Operation(checked: bytes)
                 // A kept version occurs a second time, marked as such.
                 histories[operation.id, default: [:]][operation.version] = operation
@@ -319,25 +335,17 @@ private struct Salvager: ~Copyable {
     }
 
     /// Nonce and box of a value that opens; empty if there is none; `nil` if it was changed or is missing.
-    private func wholeBox(of operation: Operation) throws(StorageError) -> [UInt8]? {
+    private mutating func wholeBox(of operation: Operation) throws(StorageError) -> [UInt8]? {
         guard let value = operation.value else { return [] }
-        var values = ValueReader(file)
         guard let box = try values.box(at: value) else { return nil }
-        let (first, last) = (Int(value.offset), Int(value.offset) + Int(value.length) - 1)
-        let isOwn =
-            !operation.protection.isThisDeviceOnly
-            || device?.identifier.span.elementsEqual(operation.deviceID.span) == true
-        guard isOwn else { return wholeValues.contains { $0.contains(first) && $0.contains(last) } ? box : nil }
+        guard isOwn(operation) else {
+            let (first, last) = (Int(value.offset), Int(value.offset) + Int(value.length) - 1)
+            return wholeValues.contains { $0.contains(first) && $0.contains(last) } ? box : nil
+        }
         let key = try keys.itemKey(
             operation.id, version: operation.valueVersion, protection: operation.protection, device: device)
-        do throws(CryptoError) {
-            let nonce = box.span.extracting(0..<Layout.nonceLength)
-            _ = try SecretBox.open(box.span.extracting(Layout.nonceLength..<box.count), nonce: nonce, key: key)
-            return box
-        } catch {
-            if error == .authenticationFailed { return nil }
-            throw StorageError(error)
-        }
+        let nonce = box.span.extracting(0..<Layout.nonceLength)
+        return SecretBox.opens(box.span.extracting(Layout.nonceLength..<box.count), nonce: nonce, key: key) ? box : nil
     }
 }
 
@@ -351,6 +359,8 @@ extension FrameOperations {
     }
 
     fileprivate var itemCount: Int { Set(map { Operation.id(of: $0) }).count }
+
+    fileprivate func contains(_ isIt: (Span<UInt8>) -> Bool) -> Bool { map(isIt).contains(true) }
 
     private func map<T>(_ body: (Span<UInt8>) -> T) -> [T] {
         var all: [T] = []

@@ -67,6 +67,7 @@ extension Fleet {
                 known.identity = replica.identity
             }
         } catch { failure = failure ?? error }
+        engines.rosters[realm] = replica.roster
         var findings = replica.takeFindings()
         findings.report.untold = untold
         let isGood = failure == nil && findings.alarms.isEmpty && findings.notes.isEmpty

@@ -179,7 +179,7 @@ package final class Fleet {
         if isUnasked { policy.equalInterval = Fleet.restOfUnasked }
         return try Replica(
             items, membership.state, identity: membership.identity, mirror: mirror(of: membership.identity.realmID),
-            policy: policy, random: random, clock: wallClock)
+            policy: policy, roster: engines.rosters[membership.identity.realmID], random: random, clock: wallClock)
     }
 
     /// The environment's clock, which is read for each stamp.

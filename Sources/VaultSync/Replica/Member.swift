@@ -36,6 +36,12 @@ package struct Member {
         Farewell.isSaid(by: record, at: address.sequence, to: device, signers: roster.owners.map(\.signingKey))
     }
 
+    /// Whether a roster is the one of the state, and this device has the keys of all of its epochs.
+    func hasFollowed(_ roster: Roster) -> Bool {
+        roster.realmID == realmID && roster.sequence == state.rosterSequence && roster.hash == state.rosterHash
+            && Set(roster.epochs).isSubset(of: identity.epochKeys.keys)
+    }
+
     // MARK: Logs
 
     func head(_ log: LogID) -> UInt64 { state.logs[log]?.head?.sequence ?? 0 }

@@ -38,6 +38,11 @@ package final class Mirror {
 
     func has(_ address: RecordAddress) -> Bool { numbers[address.stream]?.contains(address.sequence) ?? false }
 
+    /// Whether no record of a stream up to a number is missing.
+    func hasAll(of stream: RecordStream, through last: UInt64) -> Bool {
+        last > 0 && numbers(of: stream).isSuperset(of: 1...last)
+    }
+
     package func bytes(at address: RecordAddress) throws(SyncError) -> [UInt8]? {
         guard has(address) else { return nil }
         return try kept { () throws(RecordStoreError) in try store.record(at: address) }

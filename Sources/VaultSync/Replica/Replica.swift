@@ -46,12 +46,17 @@ package final class Replica<Items: ReplicaItems> {
     /// The findings of the runs since the last ``takeFindings()``.
     package private(set) var findings = SyncFindings()
 
+    /// - Parameter roster: a roster that this process has followed. If it is the state's and the mirror has its records,
+    ///   they are not opened again.
     package init(
         _ items: Items, _ state: ReplicaState, identity: Identity, mirror: Mirror, policy: ReplicaPolicy,
-        random: any RandomSource, clock: @escaping WallClock
+        roster: Roster? = nil, random: any RandomSource, clock: @escaping WallClock
     ) throws(SyncError) {
         (self.items, self.mirror, self.policy, self.random, wall) = (items, mirror, policy, random, clock)
         member = Member(identity, state)
+        if let roster, member.hasFollowed(roster), mirror.hasAll(of: member.rosterStream, through: roster.sequence) {
+            member.roster = roster
+        }
         try withRun { run throws(SyncError) in try run.replayRoster() }
     }
 

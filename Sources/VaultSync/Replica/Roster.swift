@@ -3,7 +3,7 @@ internal import VaultCrypto
 package import VaultFormat
 
 /// The members of the realm: the sum of a chain of records. Rosters are never merged.
-package struct Roster {
+package struct Roster: Sendable {
     /// The removal of a device by a record.
     struct Removal {
         let device: DeviceID

@@ -81,7 +81,7 @@ extension SyncRun {
     }
 
     /// Whether a record is the one that this device followed at its address.
-    private func isKnown(_ record: StoredRecord) -> Bool {
+    func isKnown(_ record: StoredRecord) -> Bool {
         let index = record.address.sequence &- 1
         guard index < member.roster.sequence else { return false }
         return member.roster.hashes[Int(index)] == sealer.hash(record.address, record.bytes)

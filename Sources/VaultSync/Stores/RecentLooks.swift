@@ -36,3 +36,13 @@ final class RecentLooks: Sendable {
         }
     }
 }
+
+/// The rosters that a process has followed, so that a sync need not open every record of the mirror's again.
+final class FollowedRosters: Sendable {
+    private let rosters = Mutex<[RealmID: Roster]>([:])
+
+    subscript(realm: RealmID) -> Roster? {
+        get { rosters.withLock { $0[realm] } }
+        set { rosters.withLock { $0[realm] = newValue } }
+    }
+}

@@ -16,8 +16,9 @@ package protocol RemoteEngine: Sendable {
 /// The engines of a process, by the scheme of their URLs.
 package struct RemoteEngines: Sendable {
     private let engines: [RemoteURL.Scheme: any RemoteEngine]
-    /// The recent looks of this value and its copies.
+    /// The memory of this value and its copies.
     let looks = RecentLooks()
+    let rosters = FollowedRosters()
 
     package init(_ engines: [RemoteURL.Scheme: any RemoteEngine]) { self.engines = engines }
 

@@ -84,13 +84,14 @@ final class Measures {
     // MARK: The vault
 
     private func makeVault(_ size: Int) throws {
-        let vault = try world.make(size)
+        try world.make(size).close()
         let secret = try World.secret()
         // A vault in the state after an import.
         let imported = world.path(size).removingLastComponent().appending("imported-\(size).vault")
         try? FileManager.default.removeItem(atPath: imported.string)
         try FileManager.default.copyItem(atPath: world.path(size).string, toPath: imported.string)
         measure("vault: open imported \(size)", size > 100_000 ? 1 : 3) { _ in try self.world.open(imported).close() }
+        let vault = try world.open(size)
         try vault.compact()
         measure("vault: add \(size)", 40, changesVault: true) { _ in
             self.next += 1
