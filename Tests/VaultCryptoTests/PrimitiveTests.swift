@@ -7,8 +7,9 @@ import Testing
 struct PrimitiveTests {
     /// Returns the content of the box; `nil` if the box does not open.
     private func open(_ box: [UInt8], _ nonce: [UInt8], _ key: Secret) -> [UInt8]? {
-        guard let plain = try? Secret(SecretBox.open(box.span, nonce: nonce.span, key: key.bytes)) else { return nil }
-        return plain.exposed
+        let plain = try? Secret(SecretBox.open(box.span, nonce: nonce.span, key: key.bytes))
+        #expect(SecretBox.opens(box.span, nonce: nonce.span, key: key.bytes) == (plain != nil))
+        return plain?.exposed
     }
 
     @Test func `a box opens with its key alone`() throws {

@@ -47,8 +47,8 @@ extension SecretService {
         guard agent.greeting.access == .full else { throw .denied }
         // The agent's greeting determines the views and their contents, so the connection is bound to those rights.
         agent.isBoundToRights = true
-        // The watch does not report changes made before it began, so it begins before anything is read. The state at the
-        // greeting may be older.
+        // The watch does not report changes made before it began, so it begins before anything is read. The greeting
+        // may be older.
         let view = VaultView(agent, client: client)
         let changes = await DoorWorker.run { agent.changes(matching: nil, from: nil) }
         _ = await isUnlockedNow(view)

@@ -92,7 +92,9 @@ struct FrameParser {
     /// The bytes of a frame. Zeros stand for what lies beyond the end of the file.
     ///
     /// - Parameter withValues: whether the values are included.
-    mutating func frame(_ head: FrameHead, at offset: Int, withValues: Bool = false) throws(StorageError) -> FrameBytes {
+    mutating func frame(
+        _ head: FrameHead, at offset: Int, withValues: Bool = false
+    ) throws(StorageError) -> FrameBytes {
         let length = withValues ? head.length : Layout.frameOverhead + head.metadataLength
         let start = try load(offset, length, ahead: withValues ? FrameParser.digestedAtOnce : FrameParser.windowLength)
         return FrameBytes(head, at: offset, window[start..<start + length])

@@ -46,8 +46,8 @@ package final class Replica<Items: ReplicaItems> {
     /// The findings of the runs since the last ``takeFindings()``.
     package private(set) var findings = SyncFindings()
 
-    /// - Parameter roster: a roster that this process has followed. If it is the state's and the mirror has its records,
-    ///   they are not opened again.
+    /// - Parameter roster: a roster that this process has followed. If it is the state's and the mirror has all of its
+    ///   records, they are not opened again.
     package init(
         _ items: Items, _ state: ReplicaState, identity: Identity, mirror: Mirror, policy: ReplicaPolicy,
         roster: Roster? = nil, random: any RandomSource, clock: @escaping WallClock

@@ -48,6 +48,29 @@ struct TamperTests {
         #expect(refused > offsets.count - (Layout.firstFrame - Layout.headerLength) / 3 - 1)
     }
 
+    /// Enough frames for more than one thread.
+    @Test func `a changed byte of one of a hundred frames is found or changes nothing that is read`() throws {
+        let home = Home("hundred frames")
+        let store = try home.create()
+        for number in 0..<100 { try store.put("\(number)") }
+        try store.settleMarks()
+        let (content, bytes) = (try Home.values(of: store), try home.bytes())
+        #expect(content.count == 100)
+        let random = SeededRandom("hundred frames")
+        for _ in 0..<30 {
+            let offset = random.number(in: Layout.firstFrame...bytes.count - 1)
+            var changed = bytes
+            changed[offset] ^= UInt8(random.number(in: 1...255))
+            home.disk.put(changed, as: "v")
+            let found = try? Home.values(of: home.open())
+            #expect(found == nil || found == content, "byte \(offset)")
+            home.disk.put(Array(bytes[..<offset]), as: "v")
+            #expect(throws: StorageError.self, "cut to \(offset)") { try home.open() }
+        }
+        home.disk.put(bytes, as: "v")
+        #expect(try Home.values(of: home.open()) == content)
+    }
+
     @Test func `every truncation after a close is found, whatever is done to one of the marks`() throws {
         let builder = try VaultBuilder()
         var damaged = builder

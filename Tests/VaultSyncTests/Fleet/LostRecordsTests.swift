@@ -35,4 +35,28 @@ struct LostRecordsTests {
             #expect(try homes[1].sync().notes.isEmpty)
         }
     }
+
+    /// A device that has followed the roster does not read the mirror's copy again.
+    @Test func `an altered copy of the roster is not put back at a remote that lost it`() throws {
+        let homes = try Home.fleet(["a", "b"])
+        for home in homes + homes { try home.sync() }
+        let realm = try homes[0].fleet.membership().identity.realmID
+        let stream = RecordStream(.roster, realm)
+        let address = RecordAddress(stream, 1)
+        let (mirror, store) = (
+            homes[0].fleet.mirrorStore(of: realm), try homes[0].fleet.store(at: Home.access, realm: realm)
+        )
+        let honest = try #require(try store.record(at: address))
+        var altered = honest
+        altered[altered.count - 1] ^= 1
+        try mirror.remove(address)
+        _ = try mirror.append([StoredRecord(address, altered)])
+        try store.remove(stream, below: .max)
+        _ = try? homes[0].fleet.sync()
+        #expect(try store.record(at: address) == nil)
+        try homes[1].sync()
+        #expect(try store.record(at: address) == honest)
+        try homes[0].sync()
+        #expect(try mirror.record(at: address) == honest)
+    }
 }
