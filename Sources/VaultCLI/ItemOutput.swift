@@ -57,7 +57,7 @@ struct ItemOutput: Encodable {
             // A character of two bytes may become six.
             var text = try SecretBuffer(capacity: object.count + 6 * bytes.count + 64)
             try text.append(object.dropLast())
-            if (try? UTF8Span(validating: bytes)) != nil {
+            if bytes.isUTF8 {
                 try text.append(Array(",\"secret\":\"".utf8))
                 try text.append(escaping: bytes)
             } else {

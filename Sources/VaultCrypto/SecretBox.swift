@@ -70,23 +70,23 @@ public enum SecretBox {
         return opens
     }
 
-    /// Opens a box of public or semi-public content, such as metadata, into `plain`, which is then `box.count - 16`
-    /// bytes long.
-    public static func open(
-        _ box: Span<UInt8>, nonce: Span<UInt8>, key: borrowing SecretBytes, into plain: inout [UInt8]
-    ) throws(CryptoError) {
+    /// Opens a box of public or semi-public content, such as metadata.
+    ///
+    /// - Throws: `.authenticationFailed` for another key, an altered byte or a box shorter than its tag.
+    public static func openPublic(
+        _ box: Span<UInt8>, nonce: Span<UInt8>, key: borrowing SecretBytes
+    ) throws(CryptoError) -> [UInt8] {
         guard box.count >= tagLength else { throw .authenticationFailed }
         let length = box.count - tagLength
-        if plain.count > length {
-            plain.removeLast(plain.count - length)
-        } else {
-            plain.append(contentsOf: repeatElement(0, count: length - plain.count))
-        }
-        let opened = unsafe plain.withUnsafeMutableBufferPointer { plain in
-            guard let base = plain.baseAddress else { return true }
-            return unsafe open(box, nonce: nonce, key: key, into: base)
+        var opened = true
+        let plain = unsafe [UInt8](unsafeUninitializedCapacity: length) { plain, count in
+            guard let base = plain.baseAddress else { return opened = opens(box, nonce: nonce, key: key) }
+            opened = unsafe open(box, nonce: nonce, key: key, into: base)
+            // Without an authentic box nothing was written.
+            count = opened ? length : 0
         }
         guard opened else { throw .authenticationFailed }
+        return plain
     }
 
     /// - Parameter plain: room for `box.count - 16` bytes.

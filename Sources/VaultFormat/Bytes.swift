@@ -51,6 +51,14 @@ extension Span<UInt8> {
         unsafe bytes.unsafeLoadUnaligned(fromByteOffset: offset, as: T.self)
     }
 
+    /// Whether the bytes are text, which nearly always is ASCII.
+    @inlinable public var isUTF8: Bool {
+        var offset = 0
+        while offset + 8 <= count, integer(at: offset, as: UInt64.self) & 0x8080_8080_8080_8080 == 0 { offset += 8 }
+        while offset < count, self[offset] < 0x80 { offset += 1 }
+        return offset == count || (try? UTF8Span(validating: extracting(offset...))) != nil
+    }
+
     /// Whether every byte of the range is zero.
     @inlinable public func isZero(_ range: Range<Int>) -> Bool {
         var offset = range.lowerBound

@@ -290,8 +290,7 @@ public struct EncodedAttributes: Hashable, Sendable {
         let nameLength = Int(span[payload.lowerBound])
         let name = payload.lowerBound + 1..<payload.lowerBound + 1 + nameLength
         guard nameLength >= 1, name.upperBound <= payload.upperBound,
-            (try? UTF8Span(validating: span.extracting(name))) != nil,
-            (try? UTF8Span(validating: span.extracting(name.upperBound..<payload.upperBound))) != nil
+            span.extracting(name).isUTF8, span.extracting(name.upperBound..<payload.upperBound).isUTF8
         else { throw .invalid(.attributeValue) }
         return name
     }
@@ -299,7 +298,7 @@ public struct EncodedAttributes: Hashable, Sendable {
     /// Checks a value's bytes against its kind.
     static func checkPayload(_ kind: UInt8, _ payload: Span<UInt8>) throws(FormatError) {
         switch kind {
-        case 1: guard (try? UTF8Span(validating: payload)) != nil else { throw .invalid(.attributeValue) }
+        case 1: guard payload.isUTF8 else { throw .invalid(.attributeValue) }
         case 2: break
         case 3, 4, 5:
             guard payload.count == 8 else { throw .invalid(.attributeValue) }

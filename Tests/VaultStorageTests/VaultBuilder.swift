@@ -175,8 +175,8 @@ struct VaultBuilder: Sendable {
         var head = try FrameHead(
             parsing: bytes.span.extracting(frame.lowerBound..<frame.lowerBound + 80), available: frame.count)
         let boxRange = frame.lowerBound + 80..<frame.lowerBound + 80 + head.metadataLength
-        var plain: [UInt8] = []
-        try SecretBox.open(bytes.span.extracting(boxRange), nonce: head.nonce.span, key: keys.metadata, into: &plain)
+        var plain = try SecretBox.openPublic(
+            bytes.span.extracting(boxRange), nonce: head.nonce.span, key: keys.metadata)
         var area = Array(bytes[boxRange.upperBound + 32..<frame.upperBound])
         try change(&plain, &head, &area)
         var digest = KeyedHash(key: keys.digest)

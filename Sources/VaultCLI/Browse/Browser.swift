@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 internal import Vault
 internal import VaultCrypto
+internal import VaultFormat
 
 /// The state of browsing a vault. Draws rows and handles keys, independently of the terminal.
 struct Browser {
@@ -219,7 +220,7 @@ enum BrowsedSecret {
     }
 
     private static func lines(of bytes: Span<UInt8>, width: Int) throws -> [Secret] {
-        guard (try? UTF8Span(validating: bytes)) != nil else {
+        guard bytes.isUTF8 else {
             return [try Secret(copying: "(\(bytes.count.grouped) bytes that are no text)")]
         }
         guard bytes.count > 0 else { return [try Secret(copying: "(empty)")] }

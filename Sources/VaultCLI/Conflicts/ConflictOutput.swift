@@ -117,7 +117,7 @@ extension SecretBuffer {
     /// Appends a secret in the form displayed in a line of text.
     fileprivate mutating func append(shown secret: Secret) throws(CryptoError) {
         try secret.withBytes { bytes throws(CryptoError) in
-            if (try? UTF8Span(validating: bytes)) != nil {
+            if bytes.isUTF8 {
                 try append(escaping: bytes)
             } else {
                 try append("base64:")
@@ -129,7 +129,7 @@ extension SecretBuffer {
     /// Appends a secret as a member of a JSON object.
     fileprivate mutating func append(member secret: Secret) throws(CryptoError) {
         try secret.withBytes { bytes throws(CryptoError) in
-            if (try? UTF8Span(validating: bytes)) != nil {
+            if bytes.isUTF8 {
                 try append("\"secret\":\"")
                 try append(escaping: bytes)
             } else {

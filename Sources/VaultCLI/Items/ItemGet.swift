@@ -4,6 +4,7 @@ internal import Glibc
 internal import Vault
 internal import VaultAgent
 internal import VaultCrypto
+internal import VaultFormat
 
 struct Get: PlainCommand {
     static let configuration = CommandConfiguration(
@@ -100,7 +101,7 @@ extension Secret {
 extension Span<UInt8> {
     /// Whether the bytes are UTF-8 without characters that a terminal obeys.
     var isText: Bool {
-        guard (try? UTF8Span(validating: self)) != nil else { return false }
+        guard isUTF8 else { return false }
         var index = 0
         while index < count {
             guard let (scalar, length) = scalar(at: index) else { return false }

@@ -91,7 +91,7 @@ extension BrowserDoor {
         do throws(VaultError) {
             guard let secret = try login.item.openedSecret(field: field),
                 secret.count <= BrowserDoor.longestPassword,
-                secret.withBytes({ (try? UTF8Span(validating: $0)) != nil })
+                secret.withBytes({ $0.isUTF8 })
             else { return nil }
             return secret
         } catch {

@@ -12,7 +12,7 @@ final class BrowserMessage: Sendable {
     /// Fails for bytes that are not UTF-8, or not a JSON object.
     init?(_ bytes: Secret) {
         let root = bytes.withBytes { text -> JSONNode? in
-            guard (try? UTF8Span(validating: text)) != nil else { return nil }
+            guard text.isUTF8 else { return nil }
             return try? JSONNode(text)
         }
         guard let root, root.isObject else { return nil }

@@ -21,7 +21,7 @@ enum FieldContent {
         case .life: guard bytes.count == 1, bytes[0] <= 1 else { throw .invalid(.fieldValue) }
         default:
             guard let attribute = field.attribute else {
-                guard (try? UTF8Span(validating: bytes)) != nil else { throw .invalid(.attributeValue) }
+                guard bytes.isUTF8 else { throw .invalid(.attributeValue) }
                 return
             }
             guard let kind = bytes.isEmpty ? nil : bytes[0] else { throw .truncated(.attributeKind) }

@@ -233,5 +233,5 @@ package enum BitwardenExport {
 }
 
 extension Secret {
-    var isUTF8: Bool { withBytes { (try? UTF8Span(validating: $0)) != nil } }
+    var isUTF8: Bool { withBytes { $0.isUTF8 } }
 }

@@ -91,7 +91,7 @@ extension Secret {
     /// Whether every reader of text accepts it: UTF-8 without control characters other than tabs and line ends.
     var isPlainText: Bool {
         withBytes { bytes in
-            guard (try? UTF8Span(validating: bytes)) != nil else { return false }
+            guard bytes.isUTF8 else { return false }
             return bytes.indices.allSatisfy { index in
                 // U+FFFE and U+FFFF are noncharacters, which XML cannot contain.
                 let isNone = bytes[index] == 0xef && bytes[index + 1] == 0xbf && bytes[index + 2] >= 0xbe

@@ -108,7 +108,7 @@ package struct PassStore {
         login.folder = path.split(separator: "/").dropLast().joined(separator: "/")
         login.address = .service(path)
         let isWhole = secret.withBytes { bytes in
-            (try? UTF8Span(validating: bytes)) == nil || bytes.starts(0..<bytes.count, with: "-----BEGIN ")
+            !bytes.isUTF8 || bytes.starts(0..<bytes.count, with: "-----BEGIN ")
         }
         guard !isWhole else {
             login.password = secret

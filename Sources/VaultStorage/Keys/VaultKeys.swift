@@ -187,13 +187,6 @@ struct GenerationKeys: ~Copyable {
         return hash.digest()
     }
 
-    /// The digest of a frame's value area, whose parts lie one after another.
-    func valueDigest(of parts: [[UInt8]]) -> Digest {
-        var hash = KeyedHash(key: digest)
-        for part in parts { hash.update(part) }
-        return hash.digest()
-    }
-
     private static func mac(_ key: borrowing SecretBytes, _ bytes: Span<UInt8>) -> Digest {
         var hash = KeyedHash(key: key)
         hash.update(bytes)

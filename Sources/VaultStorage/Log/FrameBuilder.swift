@@ -111,10 +111,20 @@ struct FrameBuilder {
         Parallel.map(plans.count, atLeast: leastPerThread) { number in
             let plan = plans[number]
             guard plan.values > 0 else { return nil }
-            let zeros = [UInt8](repeating: 0, count: plan.padding(after: plan.values))
-            return keys.valueDigest(of: pending[plan.range].map(\.box) + [zeros])
+            var hash = KeyedHash(key: keys.digest)
+            for index in plan.range where !pending[index].box.isEmpty { hash.update(pending[index].box) }
+            hash.update(zeros.span.extracting(0..<plan.padding(after: plan.values)))
+            return hash.digest()
         }
     }
+
+    private static func digest(of area: [UInt8], _ keys: borrowing GenerationKeys) -> Digest {
+        var hash = KeyedHash(key: keys.digest)
+        hash.update(area)
+        return hash.digest()
+    }
+
+    private static let zeros = [UInt8](repeating: 0, count: 16)
 
     private mutating func appendFrame(
         _ pending: [Pending], _ plan: Plan, _ digest: Digest?, _ isCommit: Bool, _ keys: borrowing GenerationKeys,
@@ -136,21 +146,21 @@ struct FrameBuilder {
             }
         }
         // A frame without values looks like one with a value.
-        var rest = digest == nil ? random.bytes(Layout.idleValueLength) : []
-        rest.appendZeros(plan.padding(after: values + rest.count))
+        var idle = digest == nil ? random.bytes(Layout.idleValueLength) : []
+        let padding = plan.padding(after: values + idle.count)
+        if !idle.isEmpty { idle.appendZeros(padding) }
         let head = FrameHead(
             isCommit: isCommit, sequence: position.sequence + 1, metadataLength: plan.metadataLength,
-            valueLength: values + rest.count,
-            nonce: random.bytes(Layout.nonceLength),
-            valueDigest: (digest ?? keys.valueDigest(of: [rest])).bytes.span.array(0..<32))
+            valueLength: idle.isEmpty ? values + padding : idle.count, nonce: random.bytes(Layout.nonceLength),
+            valueDigest: (digest ?? FrameBuilder.digest(of: idle, keys)).bytes.span.array(0..<32))
         let start = bytes.count
         bytes += head.encoded()
         SecretBox.seal(content.span, nonce: head.nonce.span, key: keys.metadata, appendingTo: &bytes, isSecret: false)
         let tag = keys.frameTag(after: position.tag, bytes.span.extracting(start..<bytes.count))
         lastTagOffset = position.end + bytes.count - start
         bytes.append(tag.bytes)
-        for next in pending[plan.range] { bytes += next.box }
-        bytes += rest
+        for index in plan.range { bytes += pending[index].box }
+        if idle.isEmpty { bytes.appendZeros(padding) } else { bytes += idle }
         position = LogPosition(sequence: head.sequence, end: position.end + head.length, tag: tag)
         frames += 1
     }

@@ -40,12 +40,6 @@ struct FrameBytes {
     /// Opens the metadata; `nil` if the box does not open.
     func openMetadata(_ keys: borrowing GenerationKeys) -> [UInt8]? {
         let box = bytes.span.extracting(Layout.frameHeadLength..<taggedLength)
-        var plain: [UInt8] = []
-        do throws(CryptoError) {
-            try SecretBox.open(box, nonce: head.nonce.span, key: keys.metadata, into: &plain)
-        } catch {
-            return nil
-        }
-        return plain
+        return try? SecretBox.openPublic(box, nonce: head.nonce.span, key: keys.metadata)
     }
 }
