@@ -37,7 +37,21 @@ extension SecretService {
         return try await connect(process)
     }
 
+    /// Connects a client to the agent. Calls that arrive meanwhile wait for the same connection, since the agent
+    /// accepts a limited number.
     private func connect(_ client: DoorClient?) async throws(ServiceRefusal) -> VaultView {
+        let task = connecting[client] ?? Task {
+            defer { connecting[client] = nil }
+            do throws(ServiceRefusal) { views[client] = try await newView(for: client) } catch { return error }
+            return nil
+        }
+        connecting[client] = task
+        if let refusal = await task.value { throw refusal }
+        guard let view = views[client] else { throw .isLocked }
+        return view
+    }
+
+    private func newView(for client: DoorClient?) async throws(ServiceRefusal) -> VaultView {
         let house = house
         let agent: AgentClient?
         do throws(VaultError) {
@@ -52,13 +66,7 @@ extension SecretService {
         let view = VaultView(agent, client: client)
         let changes = await DoorWorker.run { agent.changes(matching: nil, from: nil) }
         _ = await isUnlockedNow(view)
-        // Another call was faster.
-        if let other = views[client] {
-            view.close()
-            return other
-        }
         guard !view.isClosed else { throw .isLocked }
-        views[client] = view
         follow(changes, view)
         return view
     }

@@ -61,6 +61,8 @@ package actor SecretService {
     var arriving: [String: [BusMessage]] = [:]
     /// The views by client; the key `nil` is the view shared by all clients without one of their own.
     var views: [DoorClient?: VaultView] = [:]
+    /// The views whose agents are being asked. A task returns the reason why there is no view.
+    var connecting: [DoorClient?: Task<ServiceRefusal?, Never>] = [:]
     /// The clients with a view, in the order of their last use.
     var viewsByUse: [DoorClient] = []
     var sessions: [Int: ServiceSession] = [:]

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+import Dispatch
 import TestSupport
 import Testing
 import Vault
@@ -193,9 +194,15 @@ import VaultCrypto
     @Test func `a hundred programs at once get their own`() async throws {
         try await aside {
             let world = try ServiceWorld()
+            // All of them call before the service has a connection to the agent.
             let address = world.bus.address
+            let arriving = DispatchGroup()
+            for _ in 0..<100 { arriving.enter() }
             try atOnce(100) { number in
-                let client = try BusClient(address)
+                let connected = Result { try BusClient(address) }
+                arriving.leave()
+                arriving.wait()
+                let client = try connected.get()
                 let path = try client.create(["number": "\(number)"], "\(number)")
                 #expect(try client.search(["number": "\(number)"]).unlocked == [path])
                 #expect(try client.secret(path).text == "\(number)")
