@@ -73,6 +73,10 @@ long clinux_rename_no_replace(int directory, const char *from, const char *to) {
 long clinux_reserve(int descriptor, int64_t offset, int64_t length) {
     return clinux_result(fallocate(descriptor, FALLOC_FL_KEEP_SIZE, offset, length));
 }
+// sync_file_range is one, too.
+void clinux_begin_writing(int descriptor, int64_t offset, int64_t length) {
+    (void)sync_file_range(descriptor, offset, length, SYNC_FILE_RANGE_WRITE);
+}
 
 // The madvise advices are macros with casts.
 long clinux_exclude_from_dumps(void *base, size_t length) {

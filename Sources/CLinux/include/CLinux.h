@@ -23,6 +23,7 @@ long clinux_openat(int directory, const char *name, int flags, unsigned mode);
 long clinux_lock(int descriptor, int kind);
 long clinux_rename_no_replace(int directory, const char *from, const char *to);
 long clinux_reserve(int descriptor, int64_t offset, int64_t length);
+void clinux_begin_writing(int descriptor, int64_t offset, int64_t length);
 long clinux_exclude_from_dumps(void *base, size_t length);
 long clinux_exclude_from_forks(void *base, size_t length);
 long clinux_wipe_on_fork(void *base, size_t length);

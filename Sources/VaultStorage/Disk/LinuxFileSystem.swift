@@ -340,6 +340,10 @@ private final class LinuxFile: VaultFile {
         _ = try checked { clinux_reserve(descriptor.number, Int64(offset), Int64(count)) }
     }
 
+    func beginWriting(_ count: Int, at offset: Int) {
+        clinux_begin_writing(descriptor.number, Int64(offset), Int64(count))
+    }
+
     // A failed sync is never retried as if nothing had happened; only an interruption is.
     func synchronizeData() throws(Errno) { try succeed { fdatasync(descriptor.number) } }
 

@@ -104,6 +104,8 @@ public protocol VaultFile: AnyObject, Sendable {
     func truncate(to size: Int) throws(Errno)
     /// Allocates disk space beyond the end without changing the size (`FALLOC_FL_KEEP_SIZE`).
     func reserve(_ count: Int, at offset: Int) throws(Errno)
+    /// Makes the disk begin to write these bytes, so that a later sync takes less time (`sync_file_range`). A hint.
+    func beginWriting(_ count: Int, at offset: Int)
     /// `fdatasync`
     func synchronizeData() throws(Errno)
     /// `fsync`
@@ -116,6 +118,8 @@ public protocol VaultFile: AnyObject, Sendable {
 }
 
 extension VaultFile {
+    public func beginWriting(_ count: Int, at offset: Int) {}
+
     /// Writes every byte, continuing after short writes.
     package func writeAll(_ bytes: Span<UInt8>, at offset: Int) throws(Errno) {
         var written = 0

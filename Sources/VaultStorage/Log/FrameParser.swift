@@ -68,6 +68,8 @@ struct FrameParser {
     private var window: [UInt8] = []
     private var windowStart = 0
     static let windowLength = 65_536
+    /// The length of a window whose predecessor ended before it: the frames have large values, which are not wanted.
+    private static let shortLength = 8192
     static let digestedAtOnce = 1 << 20
 
     /// - Parameter window: bytes already read, beginning at `start`, which are not read again.
@@ -81,10 +83,14 @@ struct FrameParser {
 
     /// The head of the frame at `offset`; `nil` if there is none.
     ///
-    /// - Parameter isWhole: whether the complete frame must be present.
-    mutating func head(at offset: Int, isWhole: Bool = true) throws(StorageError) -> FrameHead? {
+    /// - Parameters:
+    ///   - isWhole: whether the complete frame must be present.
+    ///   - withValues: whether the values are read next.
+    mutating func head(
+        at offset: Int, isWhole: Bool = true, withValues: Bool = false
+    ) throws(StorageError) -> FrameHead? {
         guard size - offset >= Layout.frameHeadLength else { return nil }
-        let start = try load(offset, Layout.frameHeadLength)
+        let start = try load(offset, Layout.frameHeadLength, ahead: FrameParser.ahead(withValues))
         let bytes = window.span.extracting(start..<start + Layout.frameHeadLength)
         return try? FrameHead(parsing: bytes, available: isWhole ? size - offset : Layout.frameLengths.upperBound)
     }
@@ -96,7 +102,7 @@ struct FrameParser {
         _ head: FrameHead, at offset: Int, withValues: Bool = false
     ) throws(StorageError) -> FrameBytes {
         let length = withValues ? head.length : Layout.frameOverhead + head.metadataLength
-        let start = try load(offset, length, ahead: withValues ? FrameParser.digestedAtOnce : FrameParser.windowLength)
+        let start = try load(offset, length, ahead: FrameParser.ahead(withValues))
         return FrameBytes(head, at: offset, window[start..<start + length])
     }
 
@@ -116,6 +122,8 @@ struct FrameParser {
         return isEqualInConstantTime(hash.digest().bytes.span, head.valueDigest.span)
     }
 
+    private static func ahead(_ withValues: Bool) -> Int { withValues ? digestedAtOnce : windowLength }
+
     /// Loads bytes of the file into the window; returns their offset in it.
     ///
     /// - Parameter ahead: the number of bytes to read if the window has to move.
@@ -123,7 +131,8 @@ struct FrameParser {
         _ offset: Int, _ count: Int, ahead: Int = FrameParser.windowLength
     ) throws(StorageError) -> Int {
         if offset < windowStart || offset + count > windowStart + window.count {
-            let length = min(max(count, ahead), size - offset)
+            let isNear = window.isEmpty || offset <= windowStart + window.count
+            let length = min(max(count, isNear ? ahead : FrameParser.shortLength), size - offset)
             window = try attempt(.read, file.read(length, at: offset))
             windowStart = offset
             // The file was shortened meanwhile; zeros replace the missing bytes and fail authentication.

@@ -41,24 +41,27 @@ struct LogReader {
         }
         var progress = Progress(start, highest, depth)
         var batch = try nextFrames(after: (start.position.sequence, start.position.end), highest, through: limit, depth)
-        var contents = contents(of: batch, after: start.position.tag, depth, keys) {}
+        var next = try nextFrames(after: batch.last, highest, through: limit, depth)
+        let generation = frames.generation
+        var contents = LogReader.contents(of: batch, after: start.position.tag, generation, depth, keys) {}
         while let last = batch.last {
-            let next = try nextFrames(after: (last.head.sequence, last.end), highest, through: limit, depth)
-            // The next frames are opened while these are applied.
+            // The next frames are opened while these are applied, and those after them are read.
             var outcome = Result<Bool, StorageError>.success(true)
-            let following = self.contents(of: next, after: last.storedTag, depth, keys) {
+            var later: [FrameBytes] = []
+            let following = LogReader.contents(of: next, after: last.storedTag, generation, depth, keys) {
                 do throws(StorageError) {
                     for (frame, content) in zip(batch, contents) {
                         guard let content, try progress.take(frame, content, &frames, keys, apply) else {
                             return outcome = .success(false)
                         }
                     }
+                    later = try nextFrames(after: next.last, highest, through: limit, depth)
                 } catch {
                     outcome = .failure(error)
                 }
             }
             guard try outcome.get() else { break }
-            (batch, contents) = (next, following)
+            (batch, contents, next) = (next, following, later)
         }
         let commits = progress.commits
         let last = (commits.last ?? start).position.sequence
@@ -83,7 +86,7 @@ struct LogReader {
         var found: [FrameBytes] = []
         var (sequence, offset, length) = (previous.sequence, previous.end, 0)
         while sequence < (found.isEmpty ? limit : min(limit, highest.sequence)), length < LogReader.batchLength,
-            let head = try frames.head(at: offset), head.sequence == sequence + 1
+            let head = try frames.head(at: offset, withValues: depth != .unconfirmed), head.sequence == sequence + 1
         {
             let isNew = depth != .unconfirmed || head.sequence > highest.sequence
             let withValues = isNew && head.length <= FrameParser.digestedAtOnce
@@ -94,6 +97,14 @@ struct LogReader {
             length += max(frame.length, min(head.length, FrameParser.windowLength))
         }
         return found
+    }
+
+    /// The frames after the last one of a batch; empty if it is empty.
+    private mutating func nextFrames(
+        after last: FrameBytes?, _ highest: LogPosition, through limit: UInt64, _ depth: Depth
+    ) throws(StorageError) -> [FrameBytes] {
+        guard let last else { return [] }
+        return try nextFrames(after: (last.head.sequence, last.end), highest, through: limit, depth)
     }
 
     /// The checked content of a frame.
@@ -107,12 +118,11 @@ struct LogReader {
     /// Opens frames; `nil` for one that does not follow the frame before.
     ///
     /// - Parameter other: runs meanwhile.
-    private func contents(
-        of batch: [FrameBytes], after first: Digest, _ depth: Depth, _ keys: borrowing GenerationKeys,
-        beside other: () -> Void
+    private static func contents(
+        of batch: [FrameBytes], after first: Digest, _ generation: UInt64, _ depth: Depth,
+        _ keys: borrowing GenerationKeys, beside other: () -> Void
     ) -> [Content?] {
-        let generation = frames.generation
-        return Parallel.map(batch.count, atLeast: LogReader.leastPerThread) { number in
+        Parallel.map(batch.count, atLeast: LogReader.leastPerThread) { number in
             let frame = batch[number]
             // If the tag before is wrong, the frame does not count whatever its own tag says.
             let previous = number == 0 ? first : batch[number - 1].storedTag

@@ -17,7 +17,7 @@ struct NewFile: ~Copyable {
     }
 
     /// Full frames are written at once, so that a large vault is never in memory twice.
-    private static let groupLength = 8 << 20
+    static let groupLength = 8 << 20
 
     let page: HeaderPage
     private let durable: DurableFile
@@ -131,6 +131,7 @@ struct NewFile: ~Copyable {
             throw .inputOutput(.fileTooLarge, .write)
         }
         try attempt(.write, file.writeAll(bytes.span, at: offset))
+        file.beginWriting(bytes.count, at: offset)
         offset += bytes.count
     }
 

@@ -3,9 +3,9 @@ internal import VaultCrypto
 internal import VaultFormat
 
 extension Salvager {
-    /// The items whose values are verified together have about so many bytes of them.
+    /// The bytes of the items that one thread verifies at a time, and of all that are verified while a group is written.
     private static let partLength = 512 << 10
-    private static let partsAtOnce = 8
+    private static let partsAtOnce = NewFile.groupLength / partLength
 
     /// Writes what is left of each item. The next values are verified while the previous ones are written.
     mutating func copyValues(

@@ -233,17 +233,26 @@ struct Salvager: ~Copyable {
     ///
     /// - Parameter onlyOwn: whether only the vault's own records are wanted, which have no class.
     private func histories(ofOwnRecords onlyOwn: Bool = false) -> [[Operation]] {
-        var histories: [ItemID: [UInt64: Operation]] = [:]
+        var found: [Operation] = []
         for number in frames.keys.sorted() {
             frames[number]?.operations.forEach { bytes in
                 guard !onlyOwn || Operation.itemClass(of: bytes) == nil else { return }
-                let operation = Operation(checked: bytes)
-                // A kept version occurs a second time, marked as such.
-                histories[operation.id, default: [:]][operation.version] = operation
+                found.append(Operation(checked: bytes))
             }
         }
-        let sorted = histories.sorted { $0.key < $1.key }.map { $0.value.values.sorted { $0.version < $1.version } }
-        return sorted.filter { $0[0].itemClass == nil } + sorted.filter { $0[0].itemClass != nil }
+        let order = found.indices.sorted {
+            (found[$0].id, found[$0].version, $0) < (found[$1].id, found[$1].version, $1)
+        }
+        var histories: [[Operation]] = []
+        for index in order {
+            let operation = found[index]
+            if histories.last?.last?.id != operation.id { histories.append([]) }
+            let versions = histories.count - 1
+            // A kept version occurs a second time, marked as such.
+            if histories[versions].last?.version == operation.version { histories[versions].removeLast() }
+            histories[versions].append(operation)
+        }
+        return histories.filter { $0[0].itemClass == nil } + histories.filter { $0[0].itemClass != nil }
     }
 }
 
