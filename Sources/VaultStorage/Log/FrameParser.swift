@@ -67,9 +67,11 @@ struct FrameParser {
     let generation: UInt64
     private var window: [UInt8] = []
     private var windowStart = 0
+    /// The number of bytes to read at the next frame if values are not wanted.
+    private var nextLength = FrameParser.windowLength
     static let windowLength = 65_536
-    /// The length of a window whose predecessor ended before it: the frames have large values, which are not wanted.
-    private static let shortLength = 8192
+    /// The length of values that are not read in passing: another system call takes less time than to copy them.
+    private static let skippedLength = 4096
     static let digestedAtOnce = 1 << 20
 
     /// - Parameter window: bytes already read, beginning at `start`, which are not read again.
@@ -90,7 +92,7 @@ struct FrameParser {
         at offset: Int, isWhole: Bool = true, withValues: Bool = false
     ) throws(StorageError) -> FrameHead? {
         guard size - offset >= Layout.frameHeadLength else { return nil }
-        let start = try load(offset, Layout.frameHeadLength, ahead: FrameParser.ahead(withValues))
+        let start = try load(offset, Layout.frameHeadLength, ahead: ahead(withValues))
         let bytes = window.span.extracting(start..<start + Layout.frameHeadLength)
         return try? FrameHead(parsing: bytes, available: isWhole ? size - offset : Layout.frameLengths.upperBound)
     }
@@ -102,7 +104,10 @@ struct FrameParser {
         _ head: FrameHead, at offset: Int, withValues: Bool = false
     ) throws(StorageError) -> FrameBytes {
         let length = withValues ? head.length : Layout.frameOverhead + head.metadataLength
-        let start = try load(offset, length, ahead: FrameParser.ahead(withValues))
+        let isSparse = head.valueLength >= FrameParser.skippedLength
+        let start = try load(offset, length, ahead: isSparse && !withValues ? length : ahead(withValues))
+        // The next frame is likely to be similar.
+        nextLength = isSparse ? length + length / 8 : FrameParser.windowLength
         return FrameBytes(head, at: offset, window[start..<start + length])
     }
 
@@ -122,7 +127,7 @@ struct FrameParser {
         return isEqualInConstantTime(hash.digest().bytes.span, head.valueDigest.span)
     }
 
-    private static func ahead(_ withValues: Bool) -> Int { withValues ? digestedAtOnce : windowLength }
+    private func ahead(_ withValues: Bool) -> Int { withValues ? FrameParser.digestedAtOnce : nextLength }
 
     /// Loads bytes of the file into the window; returns their offset in it.
     ///
@@ -131,8 +136,7 @@ struct FrameParser {
         _ offset: Int, _ count: Int, ahead: Int = FrameParser.windowLength
     ) throws(StorageError) -> Int {
         if offset < windowStart || offset + count > windowStart + window.count {
-            let isNear = window.isEmpty || offset <= windowStart + window.count
-            let length = min(max(count, isNear ? ahead : FrameParser.shortLength), size - offset)
+            let length = min(max(count, ahead), size - offset)
             window = try attempt(.read, file.read(length, at: offset))
             windowStart = offset
             // The file was shortened meanwhile; zeros replace the missing bytes and fail authentication.
