@@ -40,11 +40,13 @@ extension SecretService {
     /// Connects a client to the agent. Calls that arrive meanwhile wait for the same connection, since the agent
     /// accepts a limited number.
     private func connect(_ client: DoorClient?) async throws(ServiceRefusal) -> VaultView {
-        let task = connecting[client] ?? Task {
-            defer { connecting[client] = nil }
-            do throws(ServiceRefusal) { views[client] = try await newView(for: client) } catch { return error }
-            return nil
-        }
+        let task =
+            connecting[client]
+            ?? Task {
+                defer { connecting[client] = nil }
+                do throws(ServiceRefusal) { views[client] = try await newView(for: client) } catch { return error }
+                return nil
+            }
         connecting[client] = task
         if let refusal = await task.value { throw refusal }
         guard let view = views[client] else { throw .isLocked }

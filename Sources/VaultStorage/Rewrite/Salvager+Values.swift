@@ -3,8 +3,9 @@ internal import VaultCrypto
 internal import VaultFormat
 
 extension Salvager {
-    /// The bytes of the items that one thread verifies at a time, and of all that are verified while a group is written.
+    /// The number of bytes that one thread verifies at a time.
     private static let partLength = 512 << 10
+    /// The number of parts that are verified while as much is written.
     private static let partsAtOnce = NewFile.groupLength / partLength
 
     /// Writes what is left of each item. The next values are verified while the previous ones are written.

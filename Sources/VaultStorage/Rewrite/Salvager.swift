@@ -123,7 +123,8 @@ struct Salvager: ~Copyable {
         var values = ValueReader(file)
         for versions in histories(ofOwnRecords: true) {
             guard let last = versions.last, last.kind == .put, let value = last.value,
-                OwnRecord.kind(of: last.attributes.bytes.span) == .succession, let bytes = try wholeBox(of: last, &values)
+                OwnRecord.kind(of: last.attributes.bytes.span) == .succession,
+                let bytes = try wholeBox(of: last, &values)
             else { continue }
             let key = try keys.itemKey(last.id, version: last.valueVersion, protection: last.protection, device: nil)
             let nonce = bytes.span.extracting(0..<Layout.nonceLength)
