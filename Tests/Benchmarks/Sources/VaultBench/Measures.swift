@@ -174,9 +174,11 @@ final class Measures {
         measure("limit: read and hash 100 MB", 2) { _ in
             guard limits_hash(path.string) == 0 else { throw Failure(what: "hash") }
         }
-        measure("vault: salvage 100 MB", 1) { _ in
+        measure("vault: salvage 100 MB", 1) { state in
             try? FileManager.default.removeItem(atPath: salvaged.string)
+            state.start()
             try self.world.salvage(path, to: salvaged)
+            try state.end()
         }
     }
 
