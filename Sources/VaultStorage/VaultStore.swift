@@ -153,16 +153,24 @@ public final class VaultStore {
     func follow(knownSize: Int? = nil, through known: [KnownState] = []) throws(StorageError) {
         try log.follow(knownSize: knownSize, through: known) { (operations, sequence) throws(StorageError) in
             let observer = observer?.isIndexing == true ? observer : nil
-            try operations.forEach { (operation) throws(StorageError) in
-                let old = observer == nil ? nil : records[Operation.id(of: operation)]
-                let place: Int?
-                do throws(FormatError) { place = try records.follow(operation) } catch {
-                    throw .damaged(.frame(sequence: sequence, error))
-                }
-                if let place { observer?.record(at: place, changedFrom: old, to: records[place]) }
+            do throws(FormatError) {
+                // One access to the table for all operations.
+                try VaultStore.apply(operations, to: &records, observer)
+            } catch {
+                throw .damaged(.frame(sequence: sequence, error))
             }
         }
         noteDurable()
+    }
+
+    private static func apply(
+        _ operations: FrameOperations, to records: inout RecordTable, _ observer: (any RecordObserver)?
+    ) throws(FormatError) {
+        try operations.forEach { (operation) throws(FormatError) in
+            let old = observer == nil ? nil : records[Operation.id(of: operation)]
+            guard let place = try records.follow(operation) else { return }
+            observer?.record(at: place, changedFrom: old, to: records[place])
+        }
     }
 
     /// Continues with the file by which a concurrent rewrite has replaced its own, without reading it.

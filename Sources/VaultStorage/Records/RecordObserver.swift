@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 public import VaultFormat
 
-/// Receives every change of the table, in order, to maintain an index.
+/// Receives every change of the table, in order, to maintain an index. Does not call the store, which is in the middle
+/// of the change.
 public protocol RecordObserver: AnyObject {
     /// Whether there is an index to maintain; if not, changes are not reported.
     var isIndexing: Bool { get }
