@@ -34,6 +34,7 @@ static struct {
     int (*enter_pipeline)(cpostgres *);
     int (*pipeline_sync)(cpostgres *);
     int (*send)(cpostgres *, const char *, int, const uint32_t *, const char *const *, const int *, const int *, int);
+    int (*send_prepared)(cpostgres *, const char *, int, const char *const *, const int *, const int *, int);
     int (*flush)(cpostgres *);
     int (*consume)(cpostgres *);
     int (*is_busy)(cpostgres *);
@@ -95,6 +96,7 @@ static void load(void) {
         {(void **)&lib.enter_pipeline, "PQenterPipelineMode"},
         {(void **)&lib.pipeline_sync, "PQpipelineSync"},
         {(void **)&lib.send, "PQsendQueryParams"},
+        {(void **)&lib.send_prepared, "PQsendQueryPrepared"},
         {(void **)&lib.flush, "PQflush"},
         {(void **)&lib.consume, "PQconsumeInput"},
         {(void **)&lib.is_busy, "PQisBusy"},
@@ -193,11 +195,19 @@ void cpostgres_close_bell(int bell) { close(bell); }
 
 // MARK: Statements
 
+#define MOST_PARAMETERS 16
+static const int binary[MOST_PARAMETERS] = {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1};
+
 int cpostgres_send(cpostgres *connection, const char *statement, int count, const uint32_t *types,
                    const char *const *values, const int *lengths) {
-    static const int binary[16] = {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1};
-    if (count > 16) return 0;
+    if (count > MOST_PARAMETERS) return 0;
     return lib.send(connection, statement, count, types, values, lengths, binary, 1);
+}
+
+int cpostgres_send_prepared(cpostgres *connection, const char *name, int count, const char *const *values,
+                            const int *lengths) {
+    if (count > MOST_PARAMETERS) return 0;
+    return lib.send_prepared(connection, name, count, values, lengths, binary, 1);
 }
 
 int cpostgres_end(cpostgres *connection) { return lib.pipeline_sync(connection); }

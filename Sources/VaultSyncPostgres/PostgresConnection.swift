@@ -22,6 +22,8 @@ package struct PostgresPatience: Sendable {
     private let connection: OpaquePointer
     private let patience: PostgresPatience
     private(set) var isUsable = true
+    /// Whether the server has prepared ``PostgresStatement/prepared``.
+    private var hasPrepared = false
     /// The number of bytes from the server since the start of this exchange or wait.
     private var taken = 0
 
@@ -36,7 +38,12 @@ package struct PostgresPatience: Sendable {
     init(_ connection: OpaquePointer, _ patience: PostgresPatience) throws(PostgresError) {
         (unsafe self.connection, self.patience) = (unsafe connection, patience)
         guard unsafe cpostgres_begin(connection) != 0 else { throw .lost("the connection cannot be used") }
-        try exchangeAll([.statement(.settings, []), .end])
+        let preparations = PostgresStatement.prepared.compactMap(\.preparation).map { PostgresStep.statement($0, []) }
+        var outcomes: [PostgresOutcome] = []
+        try exchange([.statement(.settings, []), .end] + preparations + [.end], &outcomes)
+        if case .refused(let refusal) = outcomes[0] { throw .refused(refusal) }
+        // Refused without the table or without a role. The statements then say so themselves where they are used.
+        hasPrepared = outcomes[2...].allSatisfy { $0 == .done }
     }
 
     deinit { unsafe cpostgres_close(connection) }
@@ -118,8 +125,11 @@ package struct PostgresPatience: Sendable {
                         bytes.baseAddress?.advanced(by: offset).assumingMemoryBound(to: CChar.self))
                     offset += value.bytes.count
                 }
-                return unsafe cpostgres_send(
-                    connection, statement.text, CInt(values.count), types, starts, lengths) != 0
+                let count = CInt(values.count)
+                if hasPrepared, let name = statement.name {
+                    return unsafe cpostgres_send_prepared(connection, name, count, starts, lengths) != 0
+                }
+                return unsafe cpostgres_send(connection, statement.text, count, types, starts, lengths) != 0
             }
         }
         guard isQueued else { throw unsafe .lost(Self.error(of: connection)) }

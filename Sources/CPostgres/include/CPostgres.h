@@ -43,6 +43,8 @@ void cpostgres_close_bell(int bell);
 // Queues a statement with binary parameters and binary rows. Returns 0 on failure.
 int cpostgres_send(cpostgres *, const char *statement, int count, const uint32_t *types, const char *const *values,
                    const int *lengths);
+// Does the work of cpostgres_send for a statement that PREPARE has named, whose parameters have the types it expects.
+int cpostgres_send_prepared(cpostgres *, const char *name, int count, const char *const *values, const int *lengths);
 // Queues the end of a transaction. Returns 0 on failure.
 int cpostgres_end(cpostgres *);
 // Returns 0 if everything was sent, 1 if not yet, -1 on failure.
