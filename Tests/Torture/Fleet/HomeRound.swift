@@ -23,7 +23,7 @@ struct HomeRound: Sendable {
         /// - Parameter count: the number of homes. Each sync covers the changes of all others, so many homes write more
         ///   at once.
         static func followers(_ count: Int) -> Habits {
-            Habits(syncs: 20, largeValues: 2, takes: 8, mirrorLosses: 2, writes: max(5, count / 5))
+            Habits(syncs: 20, largeValues: count > 50 ? 1 : 2, takes: 8, mirrorLosses: 2, writes: max(5, count / 5))
         }
     }
 
