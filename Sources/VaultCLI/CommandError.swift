@@ -34,25 +34,25 @@ enum ExitStatus: Int32, CaseIterable {
     var meaning: String {
         switch self {
         case .done: "done"
-        case .failure: "another failure"
+        case .failure: "other failure"
         case .cancelled: "cancelled"
         case .locked: "locked, and no way to unlock"
         case .wrongPassphrase: "wrong passphrase"
         case .notFound: "not found"
         case .alreadyExists: "already exists"
         case .ambiguous: "ambiguous: several items match"
-        case .changed: "changed by somebody else (--if-version)"
-        case .busy: "busy: another process keeps the vault locked"
+        case .changed: "changed by someone else (--if-version)"
+        case .busy: "busy: another process holds the lock of the vault"
         case .resources: "not enough memory or other resources"
         case .noVault: "there is no vault"
         case .damaged: "damaged or tampered with"
         case .unsupported: "unsupported version"
-        case .rolledBack: "rolled back to an older copy; of a fleet, withheld or diverged as well"
-        case .forked: "forked: two devices tell what excludes each other"
+        case .rolledBack: "rolled back to an older copy; in a fleet, also withheld or diverged"
+        case .forked: "forked: two devices published contradictory histories"
         case .removed: "this device was removed from its fleet"
-        case .inputOutput: "input or output"
-        case .unknownOutcome: "outcome unknown: a sync failed"
-        case .usage: "usage"
+        case .inputOutput: "input or output failed"
+        case .unknownOutcome: "outcome unknown: the disk failed while saving"
+        case .usage: "wrong usage"
         case .cannotRun: "run: the command cannot be run"
         case .commandNotFound: "run: there is no such command"
         case .interrupted: "interrupted"
@@ -94,20 +94,21 @@ extension CommandError {
         case .locked: self.init(.locked, "the vault is locked", hint: "'vault unlock', or --passphrase-file FILE")
         case .presenceRequired:
             self.init(
-                .locked, "a person has to give the passphrase for this item, and nobody can be asked",
+                .locked, "this item requires a person to enter the passphrase, and nobody can be asked",
                 hint: "run it at a terminal, or with --passphrase-file FILE")
         case .unimplemented: self.init(.failure, "not available for items of this class")
         case .versionMismatch:
             self.init(.changed, "the item is not at this version", hint: "read it again: 'vault get SERVICE --json'")
         case .notADeviceIdentifier:
             self.init(
-                .failure, "what is stored in the place of the device identifier is none",
+                .failure, "the item stored as the device identifier holds no identifier",
                 hint: "'vault device-id --reset' makes a new one")
         case .itemChanged: self.init(.changed, "the item changed while it was read", hint: "try again")
         case .valueMismatch(let path):
-            self.init(.failure, "the value is of another shape\(path.isEmpty ? "" : ", at '\(path)'")")
-        case .migrationFailed: self.init(.failure, "the value is of an older shape")
-        case .closed, .insideTransaction: self.init(.failure, "the vault was used out of turn")
+            self.init(.failure, "the value does not have the expected shape\(path.isEmpty ? "" : ", at '\(path)'")")
+        case .migrationFailed: self.init(.failure, "the value has an older shape, and its conversion failed")
+        case .closed, .insideTransaction:
+            self.init(.failure, "the vault was used after it was closed, or inside a transaction")
         case .cancelled: self.init(.cancelled, "cancelled")
         case .storage(let error): self.init(error)
         case .agent(let flaw): self.init(flaw)
@@ -119,18 +120,18 @@ extension CommandError {
         case .notRunning: self.init(.failure, "the agent has ended", hint: "'vault unlock' starts it again")
         case .gone:
             self.init(
-                .unknownOutcome, "the agent ended before it answered: a change is there, or it is not",
+                .unknownOutcome, "the agent ended before it answered: the change may have been saved",
                 hint: "look with 'vault find'")
-        case .otherVault: self.init(.failure, "the agent that runs has another vault", hint: "see 'vault status'")
+        case .otherVault: self.init(.failure, "the running agent has another vault", hint: "see 'vault status'")
         case .refused:
             self.init(
                 .failure, "refused: the agent's policy does not let this program do that",
                 hint: "'vault run' and 'vault inject' may be")
         case .protocolViolation:
             self.init(
-                .failure, "the agent is of another version", hint: "end it with 'vault agent --stop', and unlock again")
-        case .unanswered: self.init(.locked, "nobody has answered the question for the passphrase")
-        case .busy: self.init(.busy, "the agent does not answer, or has as many clients as it takes", hint: "try again")
+                .failure, "the agent has another version", hint: "end it with 'vault agent --stop', and unlock again")
+        case .unanswered: self.init(.locked, "nobody answered the request for the passphrase")
+        case .busy: self.init(.busy, "the agent does not answer, or has too many clients", hint: "try again")
         }
     }
 
@@ -139,7 +140,7 @@ extension CommandError {
         case .classMissing: self.init(.usage, "a class is missing")
         case .attributeValue(let name): self.init(.usage, "not a value for the attribute '\(name)'")
         case .persistentReference, .attributesWithReference: self.init(.usage, "not a persistent reference")
-        case .limit: self.init(.usage, "a change is for every item that matches")
+        case .limit: self.init(.usage, "a change applies to every matching item")
         case .matchKey, .key: self.init(.usage, "not a key for this call")
         case .userAttributeName: self.init(.usage, "the name of an attribute has 1 to 255 bytes")
         case .fieldName: self.init(.usage, "the name of a field has 1 to 255 bytes and no control characters")
@@ -148,10 +149,10 @@ extension CommandError {
 
     init(_ error: StorageError) {
         switch error {
-        case .noVault: self.init(.noVault, "there is no vault here yet", hint: "make one: 'vault init'")
+        case .noVault: self.init(.noVault, "there is no vault here yet", hint: "create one: 'vault init'")
         case .alreadyExists:
             self.init(
-                .alreadyExists, "there is a file already, which was left as it is",
+                .alreadyExists, "the file exists already, and was left unchanged",
                 hint: "choose another one: --vault FILE")
         case .refused(let refusal): self.init(refusal)
         case .damaged(.notAVault):
@@ -162,7 +163,7 @@ extension CommandError {
         case .damaged(let damage):
             self.init(
                 .damaged, "the vault is damaged or was tampered with: \(CommandError.describe(damage))",
-                hint: "restore a backup, or take what is left with 'vault salvage'; nothing was written")
+                hint: "restore a backup, or recover the rest with 'vault salvage'; nothing was written")
         case .unsupported(let field):
             self.init(
                 .unsupported, "the vault was written by a newer version (\(field.rawValue))", hint: "upgrade vault")
@@ -178,7 +179,7 @@ extension CommandError {
         case .noMatchingSlot: self.init(.locked, "the vault has no slot for this", hint: "see 'vault slot list'")
         case .slot(let flaw): self.init(flaw)
         case .machineSecret(let flaw): self.init(flaw)
-        case .busy: self.init(.busy, "another process keeps the vault locked", hint: "see 'vault doctor'")
+        case .busy: self.init(.busy, "another process holds the lock of the vault", hint: "see 'vault doctor'")
         case .resourceUnavailable:
             self.init(
                 .resources, "not enough memory for the key derivation",
@@ -188,22 +189,22 @@ extension CommandError {
         case .indeterminate(let errno):
             self.init(
                 .unknownOutcome,
-                "the disk failed at the end (\(errno.description.lowercased())): the change is there, or it is not",
+                "the disk failed while saving (\(errno.description.lowercased())): the change may have been saved",
                 hint: "look with 'vault find'")
-        case .poisoned: self.init(.inputOutput, "an earlier failure made the handle useless")
-        case .rekeyed: self.init(.locked, "the vault has got a new key", hint: "unlock it again")
+        case .poisoned: self.init(.inputOutput, "an earlier failure made the handle unusable")
+        case .rekeyed: self.init(.locked, "the vault has a new key", hint: "unlock it again")
         case .rolledBack:
             self.init(
                 .rolledBack,
-                "the vault is older than what this device has seen, or another vault has been put in its place",
-                hint: "put the newer file back; or, if this one is meant: 'vault verify --accept-older --yes'")
+                "the vault is older than the newest state seen on this device, or was replaced by another one",
+                hint: "put the newer file back; or, to keep this one: 'vault verify --accept-older --yes'")
         case .locked: self.init(.locked, "the vault is locked")
         case .forked: self.init(.failure, "the vault was opened by the parent process")
         case .valueTooLarge: self.init(.usage, "a secret has at most 16 MiB")
         case .attributesTooLarge: self.init(.usage, "the attributes of an item have at most 64 KiB")
         case .noStateDirectory:
             self.init(
-                .inputOutput, "there is nowhere to keep the secret of this device", hint: "set HOME or XDG_STATE_HOME")
+                .inputOutput, "there is no directory for the secret of this device", hint: "set HOME or XDG_STATE_HOME")
         }
     }
 
@@ -227,27 +228,27 @@ extension CommandError {
 
     private init(_ flaw: SlotFlaw) {
         switch flaw {
-        case .full: self.init(.failure, "the vault has eight slots already", hint: "'vault slot remove' makes room")
+        case .full: self.init(.failure, "the vault already has eight slots", hint: "'vault slot remove' makes room")
         case .cost:
             self.init(
-                .failure, "the key derivations of the slots together would cost more than 32 GiB-passes",
-                hint: "choose a cheaper one with --kdf, or make room with 'vault slot remove'")
+                .failure, "the key derivations of all slots would cost more than 32 GiB-passes",
+                hint: "choose a cheaper derivation with --kdf, or make room with 'vault slot remove'")
         case .annexFull:
             self.init(
-                .failure, "there is no more room for what this machine would keep",
+                .failure, "there is no more room for the secrets of this machine",
                 hint: "'vault slot remove' makes room")
         case .lastForPeople:
             self.init(
-                .failure, "nobody could open the vault any more",
+                .failure, "nobody could open the vault afterwards",
                 hint: "add a passphrase or a recovery code first: 'vault slot add'")
         case .noSuchSlot: self.init(.notFound, "there is no such slot", hint: "see 'vault slot list'")
         case .changed:
             self.init(
-                .changed, "another process has changed the slots meanwhile",
+                .changed, "another process has changed the slots",
                 hint: "see 'vault slot list', and try again")
         case .name:
             self.init(
-                .alreadyExists, "a slot's name has 1 to 32 bytes and is no other slot's", hint: "choose one with --name"
+                .alreadyExists, "a slot's name has 1 to 32 bytes and must be unique", hint: "choose one with --name"
             )
         }
     }
@@ -269,15 +270,15 @@ extension CommandError {
         case .cannotSeal:
             self.init(
                 .failure,
-                "this machine cannot keep a secret: it has no TPM2 chip, the registers are none, or only root may ask",
-                hint: "see 'systemd-creds has-tpm2'; a key file does without: 'vault slot add key-file'")
+                "this machine keeps no secret: there is no TPM2 chip, a register is invalid, or only root may use it",
+                hint: "see 'systemd-creds has-tpm2'; a key file needs no TPM2: 'vault slot add key-file'")
         case .timedOut:
             self.init(.busy, "systemd-creds did not answer", hint: "try again, or use another way to unlock")
         case .noDevice:
-            self.init(.usage, "this is no TPM2 device: '/dev/…', or 'swtpm:…', 'tabrmd:…', 'mssim:…', 'device:…'")
+            self.init(.usage, "this is not a TPM2 device: '/dev/…', or 'swtpm:…', 'tabrmd:…', 'mssim:…', 'device:…'")
         case .unknownProvider:
             self.init(
-                .unsupported, "the secret of this machine is kept in a way that this version does not know",
+                .unsupported, "the secret of this machine has a form that this version does not know",
                 hint: "upgrade vault")
         }
     }

@@ -22,7 +22,7 @@ public enum CommandLineTool {
         setHandlerOfLastResort {
             // The failure may have come before a change or after.
             Output.fail(
-                CommandError(.unknownOutcome, "the kernel gives no random numbers", hint: "look with 'vault find'"))
+                CommandError(.unknownOutcome, "the kernel provides no random numbers", hint: "look with 'vault find'"))
             _exit(ExitStatus.unknownOutcome.rawValue)
         }
         guard argumentsAreText else {
@@ -61,7 +61,7 @@ public enum CommandLineTool {
                 if let failure = Suggestion.forUnknownCommand(in: arguments) { throw failure }
                 if let failure = unknownOption(arguments, instead: error) { throw failure }
                 if arguments.first == "inject", let failure = failure(error), failure.message == unexpectedArgument {
-                    throw CommandError.usage(failure.message, hint: "the template is named by -i FILE")
+                    throw CommandError.usage(failure.message, hint: "name the template with -i FILE")
                 }
                 throw error
             }

@@ -76,11 +76,11 @@ final class PassphraseDialog {
         switch error {
         case .unavailable:
             CommandError(
-                .locked, "there is no terminal, and no program that could ask for the passphrase",
+                .locked, "there is no terminal, and no program to ask for the passphrase",
                 hint: "install pinentry-gnome3, pinentry-qt or pinentry-curses, or --passphrase-file FILE")
         case .dismissed: CommandError(.cancelled, "cancelled")
-        case .timedOut: CommandError(.locked, "nobody has answered the question for the passphrase")
-        case .failed(let text): CommandError(.locked, "the passphrase could not be asked for: \(text.printable)")
+        case .timedOut: CommandError(.locked, "nobody answered the request for the passphrase")
+        case .failed(let text): CommandError(.locked, "cannot ask for the passphrase: \(text.printable)")
         }
     }
 }

@@ -111,7 +111,7 @@ struct PassphraseOptions: ParsableArguments {
 
     /// - Parameter hint: the option to use instead.
     static func noSource(hint: String) -> CommandError {
-        CommandError(.locked, "no passphrase: there is no source for one and no terminal to ask at", hint: hint)
+        CommandError(.locked, "no passphrase: no option provides it, and there is no terminal", hint: hint)
     }
 
     /// Returns the passphrase from the sources named on the command line or in the environment; `nil` if there are

@@ -100,7 +100,8 @@ struct UnlockOptions: ParsableArguments {
         guard !target.has(.passphrase), target.has(.passphraseAndKeyFile) else { return .passphrase(passphrase) }
         guard let file = UnlockOptions.keyFileOfProcess else {
             throw CommandError(
-                .locked, "the vault wants a key file with the passphrase", hint: "--key-file FILE or $VAULT_KEY_FILE")
+                .locked, "the vault requires a key file with the passphrase", hint: "--key-file FILE or $VAULT_KEY_FILE"
+            )
         }
         return .passphraseAndKeyFile(passphrase, try UnlockOptions.read(keyFile: file))
     }
@@ -115,7 +116,7 @@ struct UnlockOptions: ParsableArguments {
         if file == "-" {
             guard let terminal = Terminal() else {
                 throw CommandError(
-                    .locked, "there is no terminal to ask for the recovery code at", hint: "--recovery-code-file FILE")
+                    .locked, "there is no terminal to ask for the recovery code", hint: "--recovery-code-file FILE")
             }
             return try RecoveryCode(terminal.readSecret("Recovery code: "))
         }

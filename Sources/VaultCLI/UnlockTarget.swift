@@ -49,14 +49,16 @@ struct UnlockTarget {
     var otherWays: String {
         let ways = UnlockOptions.waysIn.filter { has($0.kind) }.map(\.way)
         return ways.isEmpty
-            ? "the vault has no other way in: see 'vault slot list'" : "other ways in: " + ways.joined(separator: ", ")
+            ? "no other slot can open the vault: see 'vault slot list'"
+            : "other ways in: " + ways.joined(separator: ", ")
     }
 
     /// The error if there is no way to unlock, and no prompt.
     var noSource: CommandError {
         guard takesPassphrase else {
             return CommandError(
-                .locked, "there is nothing to unlock the vault with and no terminal to ask at", hint: otherWays)
+                .locked, "no option unlocks the vault, and there is no terminal to ask for the passphrase",
+                hint: otherWays)
         }
         return PassphraseOptions.noSource(
             hint: (isAgentOfUse ? "'vault unlock', " : "") + "--passphrase-file FILE or $VAULT_PASSPHRASE_FILE")

@@ -64,8 +64,8 @@ struct VaultAccess {
 
     private static func warn(of error: VaultError) throws(VaultError) {
         switch error {
-        case .agent(.refused): Output.warn("whoever listens at the agent's socket is another user, and is not asked")
-        case .agent(.busy): Output.warn("the agent does not answer, and is not asked")
+        case .agent(.refused): Output.warn("the agent's socket belongs to another user's process, which is not used")
+        case .agent(.busy): Output.warn("the agent does not answer, and is not used")
         default: throw error
         }
     }

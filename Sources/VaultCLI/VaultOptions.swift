@@ -28,7 +28,7 @@ struct VaultFileOptions: ParsableArguments {
         }
         guard let path = Vault.defaultPath else {
             throw CommandError(
-                .inputOutput, "there is no home for a vault", hint: "set HOME or VAULT_FILE, or use --vault FILE")
+                .inputOutput, "there is no directory for a vault", hint: "set HOME or VAULT_FILE, or use --vault FILE")
         }
         return path
     }
@@ -66,7 +66,7 @@ struct VaultOptions: ParsableArguments {
             defer {
                 vault.close()
                 if vault.discardedBytes > 0 {
-                    Output.note("cut off \(vault.discardedBytes) bytes of a change that was never finished")
+                    Output.note("cut off \(vault.discardedBytes) bytes of an unfinished change")
                 }
             }
             return try body(vault, secret)
@@ -80,10 +80,10 @@ struct VaultOptions: ParsableArguments {
             client.greeting.state == .unlocked
         else { return }
         guard Terminal() == nil else {
-            return Output.note("this takes the vault's keys, which never leave the agent: the passphrase is asked for")
+            return Output.note("this needs the vault's keys, which never leave the agent, and therefore the passphrase")
         }
         throw CommandError(
-            .locked, "the agent has the vault open, but this takes the vault's keys, which never leave the agent",
+            .locked, "the agent has the vault open, but this needs the vault's keys, which never leave the agent",
             hint: "--passphrase-file FILE or $VAULT_PASSPHRASE_FILE")
     }
 
@@ -227,7 +227,7 @@ struct ItemSelection: ParsableArguments {
         if let port, !(0...65535).contains(port) { throw ValidationError("--port takes 0 to 65535") }
         guard !service.isEmpty else { throw ValidationError("the service is empty") }
         guard !service.hasPrefix(SecretReference.scheme) else {
-            throw ValidationError("a reference is no service: 'vault read' prints what it names")
+            throw ValidationError("a reference is not a service: 'vault read' prints its value")
         }
     }
 

@@ -25,7 +25,7 @@ struct BrowseTests {
 
     @Test func `without a terminal it says so at once`() throws {
         let result = try Self.shell().run("setsid vault browse --passphrase-file pass < /dev/null")
-        #expect(result.status == 64 && result.error.contains("there is no terminal"))
+        #expect(result.status == 64 && result.error.contains("browsing needs a terminal"))
     }
 
     @Test(arguments: ["xterm-256color", "vt100"])

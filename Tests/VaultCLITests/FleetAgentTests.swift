@@ -26,7 +26,7 @@ struct FleetAgentTests {
                 kill -9 $OLDER_PID
                 """)
         #expect(result.output == "4\n10\n0\n", "\(result.error)")
-        #expect(result.error.contains("the agent has the vault open, but this takes the vault's keys"))
+        #expect(result.error.contains("the agent has the vault open, but this needs the vault's keys"))
     }
 
     @Test func `while a remote hangs, nothing that a person types waits for it, and the agent ends`() throws {

@@ -46,7 +46,7 @@ struct FleetErrorTests {
         let message = CommandError(alarm, of: names).message
         #expect(message.contains("change 12 of 'phone\\u{1b}[2J\\u{202e}'"))
         #expect(message.contains("what\\u{7} it says"))
-        #expect(CommandError(alarm).message.contains("a device that is not known here"))
+        #expect(CommandError(alarm).message.contains("an unknown device"))
     }
 
     @Test func `a folder with a hostile name is told of harmlessly`() {
@@ -122,10 +122,10 @@ struct FleetCheckTests {
         #expect(try !Self.lines([]).contains { $0.contains("removed") })
     }
 
-    @Test func `a fleet in which everybody was heard of is good`() throws {
+    @Test func `a fleet whose devices have all been heard from is good`() throws {
         let lines = try Self.lines([Self.device("phone", heard: 9_999_000)])
         #expect(lines.allSatisfy { $0.hasPrefix("ok ") })
-        #expect(lines.last?.contains("every device of the fleet was heard of") == true)
+        #expect(lines.last?.contains("every device of the fleet has been heard from") == true)
     }
 
     @Test func `silent devices and wrong clocks are named`() throws {
@@ -136,7 +136,7 @@ struct FleetCheckTests {
             ], conflicts: 2)
         let warnings = lines.filter { $0.hasPrefix("warn") }
         #expect(warnings.count == 4)
-        #expect(warnings[0].contains("'never' has never been heard of"))
+        #expect(warnings[0].contains("'never' has never been heard from"))
         #expect(warnings[1].contains("'long ago' was last heard of on"))
         #expect(warnings[2].contains("the clock of 'ahead\\u{1b}'"))
         #expect(warnings[3].contains("2 conflicts: see 'vault conflicts'"))

@@ -44,8 +44,8 @@ struct RemoteFindingTests {
     }
 
     @Test(arguments: [
-        ("file:///s", "is there"), ("ssh://h/s", "answers, by ssh"), ("etcd://h", "answers, by TLS that was checked"),
-        ("postgres://u@h/d", "answers, by TLS that was checked"), ("etcd://localhost", "answers, on this machine"),
+        ("file:///s", "is there"), ("ssh://h/s", "answers, by ssh"), ("etcd://h", "answers over verified TLS"),
+        ("postgres://u@h/d", "answers over verified TLS"), ("etcd://localhost", "answers, on this machine"),
         ("postgres://u@%2Frun/d", "answers, on this machine"),
     ]) func `a remote that answers is said to, and how it is spoken to`(url: String, words: String) throws {
         let found = try findings([url])
@@ -59,7 +59,7 @@ struct RemoteFindingTests {
             ("file:///s", "read-only", "read-only"), ("ssh://h/s", "this key", "this key"),
         ] {
             let mayNothing = warnings(try findings([url]) { ($0.mayAppend, $0.mayRemove) = (false, false) })
-            #expect(mayNothing.count == 1 && mayNothing[0].contains("may tell nothing to the remote '\(url)'"))
+            #expect(mayNothing.count == 1 && mayNothing[0].contains("may not publish to the remote '\(url)'"))
             #expect(mayNothing[0].contains(adds))
             let mayAdd = warnings(
                 try findings([url]) { ($0.mayAppend, $0.mayRemove, $0.waitingTrims) = (true, false, 1234) })
@@ -85,7 +85,7 @@ struct RemoteFindingTests {
             #expect(said[0].contains(words))
         }
         let away = warnings(try findings { $0.failure = .store(.unreachable("/s")) })
-        #expect(away == ["the remote 'file:///s' is not there: is it mounted?"])
+        #expect(away == ["the remote 'file:///s' is missing: is it mounted?"])
     }
 
     @Test func `the network is named that no remote needs`() throws {

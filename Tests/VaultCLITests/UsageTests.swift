@@ -93,7 +93,7 @@ struct UsageTests {
             """)
         #expect(result.status == 5)
         #expect(result.output.contains("ok    the file and its directory are the user's own"))
-        #expect(result.output.contains("fail  the fleet cannot be looked at: wrong passphrase\n"))
+        #expect(result.output.contains("fail  cannot check the fleet: wrong passphrase\n"))
     }
 
     @Test func `additions to an array by several commands at once are all kept`() throws {

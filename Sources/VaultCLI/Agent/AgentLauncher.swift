@@ -43,7 +43,7 @@ enum AgentLauncher {
             if let client = try VaultAccess.agent(of: vault.path) { return client }
         }
         throw CommandError(
-            .failure, "the agent that runs has another vault",
+            .failure, "the running agent has another vault",
             hint: "see 'vault doctor'; --vault or $VAULT_FILE names a vault")
     }
 

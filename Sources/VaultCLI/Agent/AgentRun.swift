@@ -160,7 +160,8 @@ struct Agent: ParsableCommand {
         }
         if audit {
             guard let directory = VaultEnvironment.system.stateDirectory else {
-                throw CommandError(.inputOutput, "there is nowhere to keep the log", hint: "set HOME or XDG_STATE_HOME")
+                throw CommandError(
+                    .inputOutput, "there is no directory for the log", hint: "set HOME or XDG_STATE_HOME")
             }
             settings.auditDirectory = directory
         }

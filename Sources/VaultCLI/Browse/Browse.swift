@@ -23,7 +23,7 @@ struct Browse: ParsableCommand {
     private static let patience: Int32 = 300_000
 
     func run() throws {
-        guard Terminal() != nil else { throw CommandError.usage("there is no terminal to browse at") }
+        guard Terminal() != nil else { throw CommandError.usage("browsing needs a terminal") }
         // No prompts while the screen shows something else.
         try vault.access(.named(group)).withVault(asksWhenLocked: false) { vault in
             try BrowseSession(vault).run(patience: Browse.patience)

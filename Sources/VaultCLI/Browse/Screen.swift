@@ -61,7 +61,7 @@ struct Screen: ~Copyable {
             close(ends.1)
             throw result == Int(-ENOENT)
                 ? CommandError(.failure, "ncursesw is not installed", hint: "install libncursesw6")
-                : CommandError.usage("there is no terminal to browse at")
+                : CommandError.usage("browsing needs a terminal")
         }
         return Screen(wake: ends.0, bell: Bell(ends.1))
     }

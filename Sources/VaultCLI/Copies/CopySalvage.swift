@@ -35,7 +35,7 @@ struct SalvageCommand: ParsableCommand {
             if error == .storage(.alreadyExists) { throw CommandError(error, at: FilePath(target)) }
             var failure = CommandError(error, at: path)
             if failure.status == .damaged {
-                failure.hint = "restore a backup: nothing is left that the key vouches for"
+                failure.hint = "restore a backup: the key verifies nothing in the file"
             }
             throw failure
         }
@@ -45,7 +45,7 @@ struct SalvageCommand: ParsableCommand {
         let damaged = try DamagedVault(at: path)
         let unlocking = UnlockTarget(damaged: damaged, at: path)
         try vault.unlocking.checkAvailable(for: unlocking)
-        let acceptance = OlderStateAcceptance(isGiven: acceptOlder, what: "What is left")
+        let acceptance = OlderStateAcceptance(isGiven: acceptOlder, what: "The damaged file")
         let result = try acceptance.asking { accepts in
             try vault.unlocking.opening(
                 unlocking, machine: { () throws(VaultError) in try damaged.machineSecret(with: .ofProcess) }
@@ -64,15 +64,18 @@ struct SalvageCommand: ParsableCommand {
             Output.warn("\(salvage.missingFrames) of \(all) frames are lost, \(salvage.missingText)")
         }
         if salvage.unreadableBytes > 0 {
-            Output.warn("\(salvage.unreadableBytes) bytes are nothing that the key has made")
+            Output.warn("\(salvage.unreadableBytes) bytes could not be verified with the key")
         }
-        if !salvage.isHeaderWhole { Output.warn("the header was changed: only what opened it now opens the new vault") }
-        if salvage.lacksStart { Output.warn("what the oldest frames had is lost, and nothing says how much that was") }
+        if !salvage.isHeaderWhole {
+            Output.warn("the header was changed: only the slot that opened it opens the new vault")
+        }
+        if salvage.lacksStart { Output.warn("the oldest frames are lost, and the number of their items is unknown") }
         guard result.damaged.isEmpty, salvage.missingFrames == 0, !salvage.lacksStart,
             salvage.frames > 0 || salvage.unreadableBytes == 0
         else {
-            let what = salvage.whole == 0 ? "nothing could be saved whole" : "not everything could be saved"
-            throw CommandError(.damaged, what, hint: "what could is in '\(target.printable)'")
+            let what =
+                salvage.whole == 0 ? "nothing could be recovered completely" : "not everything could be recovered"
+            throw CommandError(.damaged, what, hint: "the recovered items are in '\(target.printable)'")
         }
     }
 
@@ -102,7 +105,7 @@ struct SalvageCommand: ParsableCommand {
         }
 
         var line: String {
-            let what = state == "older" ? "an older secret, the newest is lost" : "the secret is lost"
+            let what = state == "older" ? "an older secret; the newest is lost" : "the secret is lost"
             return "\(service.printable)\t\((account ?? "").printable)\t\(what)"
         }
     }
@@ -114,6 +117,6 @@ extension Salvage {
         let (least, most) = (missingItems.lowerBound, missingItems.upperBound)
         if least == most { return "and with them \(least == 1 ? "1 item" : "\(least) items")" }
         if most < UInt16.max { return "and with them at most \(most) items" }
-        return "and the number of items in them is not known"
+        return "and the number of their items is unknown"
     }
 }

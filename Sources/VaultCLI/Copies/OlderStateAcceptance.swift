@@ -27,15 +27,15 @@ struct OlderStateAcceptance {
             guard let seen else { throw VaultError.storage(.rolledBack) }
             throw CommandError(
                 .rolledBack, "\(what.prefix(1).lowercased() + what.dropFirst()) \(OlderStateAcceptance.phrase(seen))",
-                hint: "look for a newer file; or, if this is meant: --accept-older")
+                hint: "look for a newer file; or, to keep this one: --accept-older")
         }
     }
 
     private static func phrase(_ missing: MissingState) -> String {
         switch missing.commits {
-        case 1?: "lacks a commit that this device has seen"
+        case 1?: "lacks a commit seen on this device"
         case let commits?: "lacks up to \(commits) commits that this device has seen"
-        case nil: "is of another vault or another key than this device has seen here"
+        case nil: "belongs to another vault or has another key than seen on this device"
         }
     }
 }

@@ -228,9 +228,10 @@ extension CommandError {
         case .notAPropertyList: self.init(.damaged, "this is no property list")
         case .malformed(let offset): self.init(.damaged, "the property list is damaged at byte \(offset)")
         case .tooDeep: self.init(.damaged, "the value is nested deeper than \(SecretValue.deepest) levels")
-        case .tooLarge: self.init(.damaged, "the value has more parts than it may")
+        case .tooLarge: self.init(.damaged, "the value has too many parts")
         case .unrepresentable(let path):
-            self.init(.failure, "the format cannot say what is at '\(path.printable)'", hint: "--json can say null")
+            self.init(
+                .failure, "the format cannot represent the value at '\(path.printable)'", hint: "--json can say null")
         case .notJSON: self.init(.damaged, "this is no JSON")
         }
     }

@@ -61,7 +61,7 @@ struct DeviceRemove: ParsableCommand {
         let matching = devices.filter { $0.name == name }
         guard let device = matching.first else { throw SyncError.noSuchDevice }
         guard !device.isThis || matching.count > 1 else {
-            throw CommandError.usage("this is the device itself", hint: "remove it on another one that is an owner's")
+            throw CommandError.usage("this is the current device", hint: "remove it on another device, an owner's")
         }
         guard devices.contains(where: { $0.isThis && $0.role == .owner }) else { throw SyncError.notAnOwner }
         guard !yes else { return }
@@ -74,7 +74,7 @@ struct DeviceRemove: ParsableCommand {
         of outcomes: [SyncOutcome], _ delay: SyncError?, _ names: DeviceNames
     ) throws {
         if let delay { throw DeviceRemove.waits(name, CommandError(delay, of: names)) }
-        outcomes.warn("it hears of the removal with a later sync", names)
+        outcomes.warn("a later sync announces the removal", names)
     }
 
     private func tell(of secrets: DeviceSecrets, after items: ReadableItems, in store: some ItemStore) throws {

@@ -71,7 +71,7 @@ struct ExportDirectory {
                 try write(name, bytes)
             }
             try interruptions.check()
-            guard unsafe rename(temporary, path) == 0 else { throw failure("put the directory in its place") }
+            guard unsafe rename(temporary, path) == 0 else { throw failure("move the directory into place") }
             unfinished.letGo()
         } catch {
             try? FileManager.default.removeItem(atPath: temporary)
@@ -86,7 +86,7 @@ struct ExportDirectory {
         let isPath =
             !name.utf8.contains(0)
             && components.allSatisfy { !$0.isEmpty && $0 != "." && $0 != ".." && $0.utf8.count <= 255 }
-        guard isPath else { throw CommandError(.failure, "the account of an item is no name for a file") }
+        guard isPath else { throw CommandError(.failure, "an item's account cannot be a file name") }
         var directory = temporary
         for component in components.dropLast() {
             directory += "/" + component

@@ -67,7 +67,7 @@ enum FileTree {
             } else if unsafe stat(root + "/" + name, &target) == 0, target.st_mode & S_IFMT == S_IFREG {
                 names.append(name)
             } else {
-                Output.warn("skipped '\(name.printable)', which is no regular file")
+                Output.warn("skipped '\(name.printable)', which is not a regular file")
             }
         }
     }

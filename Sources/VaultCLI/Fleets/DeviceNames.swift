@@ -14,6 +14,6 @@ struct DeviceNames {
     func name(of log: LogID?) -> String? { log.flatMap { names[$0] } }
 
     func phrase(of log: LogID) -> String {
-        names[log].map { "'\($0.printable)'" } ?? "a device that is not known here"
+        names[log].map { "'\($0.printable)'" } ?? "an unknown device"
     }
 }

@@ -18,16 +18,16 @@ enum FleetCheck {
     ) -> [Finding] {
         guard let status = summary.status else {
             return summary.isLocked
-                ? [.good("the vault belongs to a fleet; with --passphrase-file FILE that is looked at as well")]
-                : [.warning("the vault is a copy of one in a fleet, which does not know this device")]
+                ? [.good("the vault belongs to a fleet; --passphrase-file FILE checks it as well")]
+                : [.warning("the vault is a copy of a fleet's vault, and the fleet does not know this device")]
         }
         var findings: [Finding] = []
         if status.isRemoved {
-            findings.append(.warning("this device was removed from the fleet: what the vault has stays, alone"))
+            findings.append(.warning("this device was removed from the fleet: the vault keeps its items"))
         }
         for name in status.removals {
             findings.append(
-                .warning("the device '\(name.printable)' is removed once a remote can be reached: 'vault sync'"))
+                .warning("the device '\(name.printable)' will be removed once a remote is reachable: 'vault sync'"))
         }
         if status.remotes.isEmpty { findings.append(.warning("the fleet has no remote here: 'vault remote add URL'")) }
         let checks = Dictionary((summary.checks ?? []).map { ($0.url, $0) }) { first, _ in first }
@@ -45,7 +45,7 @@ enum FleetCheck {
         }
         findings += (summary.alarms ?? []).map { .warning($0.message) }
         if !findings.contains(where: { if case .warning = $0 { true } else { false } }) {
-            findings.append(.good("every device of the fleet was heard of, and no clock is wrong"))
+            findings.append(.good("every device of the fleet has been heard from, and no clock is wrong"))
         }
         return findings
     }
@@ -55,12 +55,13 @@ enum FleetCheck {
         guard device.role == .owner || device.role == .writer else { return nil }
         guard !device.isSilent, let heard = device.lastHeard else {
             return .warning(
-                "the device \(name) has never been heard of: what is deleted waits for it; sync it, or remove it")
+                "the device \(name) has never been heard from: deleted items wait for it; sync it, or remove it")
         }
         let age = now.timeIntervalSinceReferenceDate - heard
         if age < -ahead {
             return .warning(
-                "the clock of \(name) or of this machine is wrong: its last change is of \(Date.formattedTime(heard))")
+                "the clock of \(name) or of this machine is wrong: its last change is dated \(Date.formattedTime(heard))"
+            )
         }
         guard age > silence else { return nil }
         return .warning(
@@ -84,7 +85,7 @@ enum FleetCheck {
         if remote.lastSync == nil {
             findings.append(.warning("there was no sync with '\(url)' yet: 'vault sync'"))
         } else if check == nil {
-            findings.append(.good("the remote '\(url)' was there at the last sync"))
+            findings.append(.good("the remote '\(url)' was reachable at the last sync"))
         }
         return findings
     }
@@ -93,7 +94,7 @@ enum FleetCheck {
     private static func text(_ failure: SyncError, _ remote: RemoteURL) -> String {
         let url = remote.text.printable
         if remote.scheme == .file, failure == .store(.unreachable(remote.folder.string)) {
-            return "the remote '\(url)' is not there: is it mounted?"
+            return "the remote '\(url)' is missing: is it mounted?"
         }
         let error = CommandError(failure)
         let text = "the remote '\(url)' cannot be used now: \(error.message)"
@@ -105,7 +106,7 @@ enum FleetCheck {
         switch check.url.scheme {
         case .file: "is there"
         case .ssh: "answers, by ssh"
-        case .postgres, .etcd: check.isByTLS ? "answers, by TLS that was checked" : "answers, on this machine"
+        case .postgres, .etcd: check.isByTLS ? "answers over verified TLS" : "answers, on this machine"
         }
     }
 
@@ -114,12 +115,12 @@ enum FleetCheck {
         let right =
             switch check.url.scheme {
             case .file: "the folder is read-only here"
-            case .ssh: "the server serves it to this key so"
+            case .ssh: "the server restricts this key"
             case .postgres: "its user needs the role \(check.mayAppend == false ? "vault_sync" : "vault_trim")"
             case .etcd: "its user's role needs readwrite on vlt1/"
             }
         if check.mayAppend == false {
-            return [.warning("this device may tell nothing to the remote '\(url)': \(right)")]
+            return [.warning("this device may not publish to the remote '\(url)': \(right)")]
         }
         if check.mayRemove == false {
             let waiting = check.waitingTrims > 0 ? ", \(Int(clamping: check.waitingTrims).grouped) records so far" : ""

@@ -50,5 +50,5 @@ enum FleetCode {
         try output.take().withBytes { try Output.write($0) }
     }
 
-    static let isShownOnce = "it is stored nowhere and not shown again: write it down"
+    static let isShownOnce = "it is not stored and not shown again: write it down"
 }

@@ -11,12 +11,12 @@ extension CommandError {
         case .vault(let error): self.init(error)
         case .format:
             self.init(
-                .damaged, "what a device told is nothing that this version understands",
-                hint: "compare the versions: 'vault --version'; nothing of it was taken over")
+                .damaged, "a device published a record that this version does not understand",
+                hint: "compare the versions: 'vault --version'; nothing was changed")
         case .removed:
             self.init(
-                .removed, "this device was removed from the fleet; what the vault has stays, and nothing is synced",
-                hint: "an owner has signed that; to belong to it again, move the vault's file away, then 'vault init' "
+                .removed, "this device was removed from the fleet; the vault keeps its items, and nothing is synced",
+                hint: "an owner signed the removal; to join again, move the vault's file away, then 'vault init' "
                     + "and 'vault remote add URL --join'")
         case .notJoined:
             self.init(
@@ -36,16 +36,16 @@ extension CommandError {
         case .remoteInUse:
             self.init(
                 .alreadyExists, "there is a fleet already",
-                hint: "to join it: --join, or --recovery-code-file FILE; another one takes a folder of its own")
+                hint: "to join it: --join, or --recovery-code-file FILE; another fleet needs its own folder")
         case .noAnswer:
             self.init(
-                .notFound, "nobody asks or answers with this code there",
-                hint: "a code holds for an hour, and both devices have to see the same folder")
+                .notFound, "no device uses this code there",
+                hint: "a code is valid for an hour, and both devices must see the same folder")
         case .wrongRecoveryCode:
-            self.init(.wrongPassphrase, "the recovery code is not that of the fleet")
+            self.init(.wrongPassphrase, "this is not the recovery code of the fleet")
         case .busy, .overtaken: self.init(.busy, "another process syncs this vault", hint: "try again")
         case .tooLarge: self.init(.failure, "a value, or the list of devices, is larger than a record may be")
-        case .tooManyLogs: self.init(.resources, "the fleet has had more devices than a vault can tell apart")
+        case .tooManyLogs: self.init(.resources, "the fleet has had more devices than a vault supports")
         }
     }
 
@@ -61,7 +61,7 @@ extension CommandError {
             case .unreachable(let place) where place.hasPrefix("/"): (.inputOutput, "is it mounted? " + works)
             case .unreachable, .inputOutput: (.inputOutput, works)
             case .refused(_, let hint): (.inputOutput, hint?.printable)
-            case .denied: (.inputOutput, "the server's administrator gives the right")
+            case .denied: (.inputOutput, "the server's administrator can grant this")
             case .invalid, .stopped: (.failure, nil)
             }
         self.init(status, error.phrase.printable, hint: hint)
@@ -94,7 +94,7 @@ extension Alarm {
             return log == nil
                 ? "forked: the list of devices was changed in two ways: \(detail)"
                 : "forked: there are two versions of \(record): \(detail)"
-        case .withheld: return "withheld: others build on changes that the remote does not show: \(detail)"
+        case .withheld: return "withheld: other devices depend on changes that the remote does not show: \(detail)"
         case .rolledBack:
             let what = log.map { "changes of \(names.phrase(of: $0))" } ?? "a part of the list of devices"
             return "rolled back: the remote has lost \(what): \(detail)"
@@ -106,14 +106,14 @@ extension Alarm {
     fileprivate var hint: String {
         switch kind {
         case .damaged, .forged:
-            "everything else goes on; 'vault help sync' says how the record becomes whole again"
+            "everything else continues; 'vault help sync' says how to repair the record"
         case .forked:
             log == nil
                 ? "'vault device resolve' keeps the list that this device has; what the other one changed is done again"
-                : "a device was copied or put back together with the remote: remove it, and let it join anew"
-        case .withheld: "wait for what is still being copied, sync the other devices, or add a second remote"
-        case .rolledBack: "sync the other devices: one that has the changes puts them back"
-        case .diverged: "it mends itself: both devices tell everything again within a day"
+                : "a device was copied or restored together with the remote: remove it, and let it join again"
+        case .withheld: "wait for copies to finish, sync the other devices, or add a second remote"
+        case .rolledBack: "sync the other devices: a device with the changes restores them"
+        case .diverged: "this repairs itself: both devices publish all items again within a day"
         }
     }
 }

@@ -109,8 +109,8 @@ struct FleetSummary: Encodable {
         guard let status else {
             return [
                 isLocked
-                    ? "fleet       one of its devices; locked, more is known with --passphrase-file FILE"
-                    : "fleet       of a copy: this device belongs to none"
+                    ? "fleet       one of its devices; locked: --passphrase-file FILE shows more"
+                    : "fleet       of a copy: this device belongs to no fleet"
             ]
         }
         let others = status.devices.filter { !$0.isThis }

@@ -80,7 +80,7 @@ struct Sync: ParsableCommand {
     private func tellConflicts(_ result: SyncResult) throws {
         guard let count = result.conflicts else {
             if result.failure == nil, !result.outcomes.contains(where: \.report.isLocked) {
-                Output.warn("the conflicts cannot be counted: 'vault conflicts' says why")
+                Output.warn("cannot count the conflicts: see 'vault conflicts'")
             }
             return
         }
@@ -92,7 +92,7 @@ struct Sync: ParsableCommand {
     private func tellWaiting(_ outcomes: [SyncOutcome]) throws {
         guard !fingerprint else {
             throw CommandError(
-                .locked, "the vault is locked: what the devices have in common is known once it is unlocked",
+                .locked, "the vault is locked: unlock it to compare it with the other devices",
                 hint: "'vault unlock', or --passphrase-file FILE")
         }
         let waiting = outcomes.map(\.report.waiting).max() ?? 0

@@ -12,10 +12,10 @@ enum ExportFormat: String, FormatName {
 
     var meaning: String {
         switch self {
-        case .kdbx: "a database of KeePassXC, encrypted under a passphrase of its own, by keepassxc-cli"
+        case .kdbx: "a database of KeePassXC, encrypted with its own passphrase, by keepassxc-cli"
         case .bitwarden: "Bitwarden's JSON, in clear"
-        case .csv: "comma-separated values, in clear; --layout says whose"
-        case .pass: "a directory as pass has it, each file encrypted by gpg for --recipient"
+        case .csv: "comma-separated values, in clear text; --layout names the program"
+        case .pass: "a directory as pass uses it, each file encrypted by gpg for --recipient"
         }
     }
 
@@ -78,7 +78,7 @@ struct Export: ParsableCommand {
         guard (formatName == nil) != (files == nil) else {
             throw ValidationError("a format, or --files DIRECTORY, is missing")
         }
-        guard formatName == nil || file != nil else { throw ValidationError("the file to make is missing") }
+        guard formatName == nil || file != nil else { throw ValidationError("the name of the new file is missing") }
         guard service == nil || files != nil else { throw ValidationError("--service goes with --files") }
         guard CSVLayout.written.contains(layout) else {
             throw ValidationError("--layout takes \(CSVLayout.written.joined(separator: ", "))")
@@ -99,7 +99,7 @@ struct Export: ParsableCommand {
         guard let format = try format(), let file else { return }
         let access = try vault.access(groups, onlyReads: true)
         guard !access.isInjectOnly else {
-            throw CommandError(.failure, "refused: the agent's policy lets this program use secrets, and not see them")
+            throw CommandError(.failure, "refused: the agent's policy lets this program use secrets, but not see them")
         }
         if format != .pass {
             guard !OutputFile(file).exists else {
@@ -139,7 +139,8 @@ struct Export: ParsableCommand {
         case .kdbx:
             let chosen = try given ?? newPassphrase()
             guard !chosen.withBytes({ bytes in bytes.indices.contains { bytes[$0] == 0x0a } }), chosen.count > 0 else {
-                throw CommandError.usage("the passphrase of a database has one character or more, and no newline")
+                throw CommandError.usage(
+                    "the passphrase of a database must have at least one character, and no newline")
             }
             let database = try Progress.during("encrypting") { report in
                 try KeePassExport.database(&entries, passphrase: chosen, .ofProcess(report))
@@ -175,7 +176,7 @@ struct Export: ParsableCommand {
     private func newPassphrase() throws -> Secret {
         guard let terminal = Terminal() else {
             throw CommandError(
-                .locked, "no passphrase of the database: there is no source for one and no terminal to ask at",
+                .locked, "no passphrase of the database: no option provides it, and there is no terminal",
                 hint: "--file-passphrase-file FILE")
         }
         let first = Secret(try terminal.readSecret("Passphrase of the database: "))

@@ -62,7 +62,7 @@ struct Import: ParsableCommand {
         guard let path = loneFile else { return try Suggestion.format(formatName, of: "import") }
         guard let format = try ImportGuess.format(of: path) else {
             throw CommandError.usage(
-                "cannot tell what '\(path.printable)' is",
+                "cannot recognize the format of '\(path.printable)'",
                 hint: "'vault help import' lists the formats to name before it")
         }
         return format
@@ -154,8 +154,8 @@ struct Import: ParsableCommand {
             return plan.report
         } catch ImportError.outside(let error as VaultError) where error == .duplicateItem {
             throw CommandError(
-                .changed, "another process added items of these names meanwhile",
-                hint: "run it again: what is there stays, and nothing comes twice")
+                .changed, "another process added items with these names",
+                hint: "run it again: existing items stay, and nothing is imported twice")
         } catch let error as ImportError {
             throw CommandError(error, of: source)
         }

@@ -22,7 +22,7 @@ enum ImportFormat: String, FormatName {
 
     var meaning: String {
         switch self {
-        case .secretService: "what gnome-keyring, KWallet or another keyring of the session has"
+        case .secretService: "the items of gnome-keyring, KWallet or another keyring of the session"
         case .kdbx: "a database of KeePass 2 or KeePassXC (.kdbx), by keepassxc-cli"
         case .bitwarden: "Bitwarden's export as .json, plain or with a password"
         case .onePassword: "1Password's export as .1pux, by unzip"
@@ -32,7 +32,7 @@ enum ImportFormat: String, FormatName {
         case .aegis: "Aegis' export as .json, plain or with a password"
         case .otpauth: "a list of otpauth:// URIs, one a line"
         case .env: "a .env file; --service names the items' service"
-        case .plaintext: "what other programs keep in clear: all of the following that are there"
+        case .plaintext: "the credentials that other programs keep in clear text: all of the following that exist"
         case .gitCredentials: "~/.git-credentials"
         case .netrc: "~/.netrc"
         case .docker: "~/.docker/config.json"
@@ -86,7 +86,7 @@ struct FilePassphraseOptions: ParsableArguments {
         if let given = try given() { return try body(given) }
         guard Terminal() != nil else {
             throw CommandError(
-                .locked, "no passphrase of '\(file.printable)': there is no source for one and no terminal to ask at",
+                .locked, "no passphrase of '\(file.printable)': no option provides it, and there is no terminal",
                 hint: "--file-passphrase-file FILE")
         }
         for tries in 1... {

@@ -28,7 +28,7 @@ struct PlaintextSweep {
 
     func run() throws {
         let sources = try read()
-        guard !sources.isEmpty else { return Output.note("no program keeps credentials in clear where it would") }
+        guard !sources.isEmpty else { return Output.note("no known program keeps credentials in clear text") }
         try access.withVault { vault in
             var reports: [ImportOutput] = []
             for source in sources {
@@ -48,7 +48,7 @@ struct PlaintextSweep {
 
     private func read() throws -> [Source] {
         guard let home = ProcessEnvironment.variable("HOME") else {
-            throw CommandError(.inputOutput, "there is no home to look in", hint: "set HOME, or name a file")
+            throw CommandError(.inputOutput, "there is no home directory", hint: "set HOME, or name a file")
         }
         let formats = format.plaintext.map { [$0] } ?? Plaintext.allCases
         var sources: [Source] = []
@@ -89,7 +89,7 @@ struct PlaintextSweep {
         guard count > 0 else { return }
         let what = count == 1 ? "one login" : "\(count) logins"
         guard try removes || Confirmation.isWanted("Take \(what) out of '\(source.path.printable)'?") else {
-            if !removes, Terminal() == nil { Output.note("nothing was taken out of the file; --remove does it") }
+            if !removes, Terminal() == nil { Output.note("the file still has the secrets; --remove removes them") }
             return
         }
         do throws(ImportError) {
@@ -122,7 +122,7 @@ struct PlaintextSweep {
     private func replace(_ source: Source, with rest: Secret?) throws(ImportError) {
         do {
             // The file may have changed while the user was asked.
-            let tooLong = CommandError(.failure, "the file changed meanwhile")
+            let tooLong = CommandError(.failure, "the file changed in the meantime")
             let now = Secret(try SecretReader.read(file: source.path, limit: 16 << 20, tooLong: tooLong))
             guard now.isEqual(to: source.document.content) else {
                 throw CommandError(.changed, "'\(source.path.printable)' changed meanwhile", hint: "run it again")
@@ -166,7 +166,7 @@ private struct ReplacedFile: ~Copyable {
     /// - Returns: the reason why the bytes are still there, as the rest of a sentence about the file; `nil` on success.
     func overwrite() -> String? {
         // The bytes are also those of another name.
-        guard status.st_nlink == 1 else { return "has other names, which still have what was taken out" }
+        guard status.st_nlink == 1 else { return "has other hard links, which still have the removed secrets" }
         // The owner can make a read-only file, such as one of mode 0400, writable. The name is gone: only this
         // descriptor leads to the file.
         _ = fchmod(descriptor, 0o600)

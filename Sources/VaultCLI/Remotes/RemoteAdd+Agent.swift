@@ -79,7 +79,7 @@ extension RemoteAdd {
             do {
                 return try agent.changed(AnswerToJoinRequest(code.secret)).name
             } catch VaultError.locked {
-                if !isLocked { Output.note("the vault was locked; it joins once it is unlocked: 'vault unlock'") }
+                if !isLocked { Output.note("the vault was locked; it joins after 'vault unlock'") }
                 isLocked = true
                 return nil
             }

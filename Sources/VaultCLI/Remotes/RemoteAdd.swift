@@ -146,8 +146,8 @@ struct RemoteAdd: ParsableCommand {
     static func warn(isFounded: Bool) {
         Output.warn(
             isFounded
-                ? "the fleet is founded on this device, and 'vault sync' puts it into the folder"
-                : "no fleet was founded: the recovery code is of none")
+                ? "the fleet is founded on this device, and 'vault sync' copies it to the folder"
+                : "no fleet was founded: the recovery code is invalid")
     }
 
     func tellFounded(_ remote: RemoteURL) {
@@ -174,14 +174,14 @@ struct RemoteAdd: ParsableCommand {
         _ remote: RemoteURL, _ device: String, _ code: RecoveryCode, _ poll: () throws -> String?
     ) throws -> String {
         try report(.waiting, remote, device, code)
-        Output.note("type this code at 'vault device approve' on an owner's device; it holds for an hour")
+        Output.note("type this code at 'vault device approve' on an owner's device; it is valid for an hour")
         let end = ContinuousClock.now + .seconds(timeout ?? Self.longestWait)
         return try Progress.during("waiting for 'vault device approve'") { _ in
             while true {
                 if let name = try poll() { return name }
                 guard ContinuousClock.now < end else {
                     throw CommandError(
-                        .notFound, "nobody has approved this device in time", hint: "the next try has a new code")
+                        .notFound, "no owner approved this device in time", hint: "the next attempt has a new code")
                 }
                 sleep(Self.pause)
             }
@@ -197,7 +197,7 @@ struct RemoteAdd: ParsableCommand {
     static func hostName() throws -> String {
         let name = ProcessInfo.processInfo.hostName
         guard RosterDevice.isName(name) else {
-            throw CommandError.usage("the machine has no name that a device could have", hint: "--name DEVICE")
+            throw CommandError.usage("the machine's name cannot be a device's name", hint: "--name DEVICE")
         }
         return name
     }

@@ -28,7 +28,7 @@ struct RemoteRecoveryCode: ParsableCommand {
     func run() throws {
         guard new else {
             throw CommandError.usage(
-                "the recovery code is stored nowhere, and cannot be shown again",
+                "the recovery code is not stored, and cannot be shown again",
                 hint: "--new makes another one; the old one lets no device in from then on")
         }
         if try renewByAgent() { return }
@@ -80,12 +80,12 @@ struct RemoteRecoveryCode: ParsableCommand {
     }
 
     private func tell(_ outcomes: [SyncOutcome], _ names: DeviceNames) {
-        outcomes.warn("it hears of the new code with a later sync", names)
-        Output.note("the recovery code before this one lets no device in any more")
+        outcomes.warn("a later sync announces the new code", names)
+        Output.note("the previous recovery code is no longer valid")
     }
 
     /// After a failure that came when the new code was shown.
     private func warnOfDoubt() {
-        Output.warn("whether the old code counts or the new one is not certain: make another one")
+        Output.warn("the old or the new code is valid, which is unknown: make another one")
     }
 }

@@ -29,7 +29,7 @@ struct RemoteServe: ParsableCommand {
     var folder: String
 
     func validate() throws {
-        guard folder.hasPrefix("/") else { throw ValidationError("the folder begins at the root: /absolute/path") }
+        guard folder.hasPrefix("/") else { throw ValidationError("the folder must be an absolute path") }
         guard realm.allSatisfy({ Bytes16(text: $0) != nil }) else {
             throw ValidationError("a realm has 32 hexadecimal digits, in lower case")
         }
@@ -37,7 +37,7 @@ struct RemoteServe: ParsableCommand {
 
     func run() throws {
         guard isatty(STDIN_FILENO) == 0, isatty(STDOUT_FILENO) == 0 else {
-            throw CommandError.usage("it speaks to devices, which run it by ssh", hint: "'vault remote add ssh://…'")
+            throw CommandError.usage("devices run this command by ssh", hint: "'vault remote add ssh://…'")
         }
         let rules = RecordServer.Rules(
             realms: Set(realm.compactMap { Bytes16(text: $0) }), isAppendOnly: appendOnly)

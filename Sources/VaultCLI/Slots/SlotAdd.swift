@@ -165,6 +165,6 @@ enum RecoveryCodeOutput {
     static func show(_ code: RecoveryCode) throws {
         try code.text().withBytes { try Output.write($0) }
         try Output.write("\n")
-        Output.note("this recovery code opens the vault; it is stored nowhere and not shown again: write it down")
+        Output.note("this recovery code opens the vault; it is not stored and not shown again: write it down")
     }
 }

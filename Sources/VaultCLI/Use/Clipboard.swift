@@ -157,7 +157,7 @@ extension Secret {
                 Helper.ownExecutable, ClearClipboard.name, "--of", clipboard.rawValue, "--after", String(seconds),
             ])
             try Terminal()?.withDescriptor { try helper.leave([UInt8]().span, writingTo: $0) }
-            return "the terminal's clipboard is overwritten in \(seconds) s, whatever it has then"
+            return "the terminal's clipboard is overwritten in \(seconds) s, whatever it contains"
         }
         let seal = try ClipboardSeal(of: self)
         let helper = Helper([

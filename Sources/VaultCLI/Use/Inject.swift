@@ -41,7 +41,7 @@ struct Inject: ParsableCommand {
         }
         guard output != nil || !access.isInjectOnly else {
             throw CommandError(
-                .failure, "refused: the agent's policy lets this program use secrets, and not print them",
+                .failure, "refused: the agent's policy lets this program use secrets, but not print them",
                 hint: "-o FILE")
         }
         let target = output.map(OutputFile.init)

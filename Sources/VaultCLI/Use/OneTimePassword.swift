@@ -52,7 +52,7 @@ struct Otp: PlainCommand {
         let code: String
         do throws(CryptoError) { code = try password.code(at: now) } catch {
             guard error == .unavailable else { throw error }
-            throw CommandError(.failure, "there is no SHA-1 on this machine", hint: "install libssl3")
+            throw CommandError(.failure, "this machine provides no SHA-1", hint: "install libssl3")
         }
         let left = password.period - Int(now % UInt64(password.period))
         guard !copy else { return try Secret(SecretBytes(copying: Array(code.utf8).span)).copy(clearAfter: left) }
@@ -68,11 +68,11 @@ extension CommandError {
     fileprivate init(_ error: OneTimePasswordError) {
         switch error {
         case .notTimeBased:
-            self = .usage("the secret is no otpauth:// URI that says how passwords are made of the time")
+            self = .usage("the secret is not an otpauth:// URI of time-based passwords")
         case .unknownAlgorithm:
-            self = .usage("the algorithm of the one-time password is none of SHA1, SHA256 and SHA512")
+            self = .usage("the algorithm of the one-time password must be SHA1, SHA256 or SHA512")
         case .unusableNumber:
-            self = .usage("the digits or the period of the one-time password are not what one can have")
+            self = .usage("the digits or the period of the one-time password are out of range")
         case .notBase32: self = .usage("the secret is neither an otpauth:// URI nor base32")
         case .cryptography(let error): self.init(error)
         }

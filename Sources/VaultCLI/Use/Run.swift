@@ -43,9 +43,9 @@ struct Run: PlainCommand {
     var command: [String] = []
 
     func validate() throws {
-        guard !command.isEmpty else { throw ValidationError("the command is missing: it stands behind --") }
+        guard !command.isEmpty else { throw ValidationError("the command is missing: write it after --") }
         let isIdle = variables.isEmpty && paths.isEmpty && envFile.isEmpty && Run.inherited.isEmpty
-        guard !isIdle else { throw ValidationError("there is no secret to pass on") }
+        guard !isIdle else { throw ValidationError("there is no secret to pass") }
     }
 
     init() {}
@@ -66,7 +66,9 @@ struct Run: PlainCommand {
         let inherited = Run.inherited.compactMap { variable in
             let reference = NamedReference(argument: variable)
             // The variable may be meant for another program.
-            if reference == nil { Output.warn("a variable begins like a reference and is none: it stays as it is") }
+            if reference == nil {
+                Output.warn("a variable begins like a reference but is not one: it is passed unchanged")
+            }
             return reference
         }
         var secrets: [Secret] = []

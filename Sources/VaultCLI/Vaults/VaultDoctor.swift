@@ -33,9 +33,9 @@ struct Doctor: ParsableCommand {
             findings.append(.good("the file and its directory are the user's own, and the header is whole"))
             if let weak = store.weakFileSystem {
                 findings.append(
-                    .warning("the file system is \(weak): locks and renames are weaker there than a vault wants"))
+                    .warning("the file system is \(weak): locks and renames are weaker there than a vault requires"))
             } else {
-                findings.append(.good("the file system keeps what a vault wants of it"))
+                findings.append(.good("the file system provides the locks and renames that a vault requires"))
             }
             findings.append(Doctor.lookAtAnchor(of: store))
             if let available = store.availableMemory, let needed = store.memoryNeeded {
@@ -61,7 +61,7 @@ struct Doctor: ParsableCommand {
         if isReplicated {
             do { findings += FleetCheck.findings(try FleetSummary.of(vault, checksRemotes: true)) } catch {
                 guard let flaw = CommandLineTool.failure(error) else { throw error }
-                findings.append(.bad("the fleet cannot be looked at: \(flaw.message)"))
+                findings.append(.bad("cannot check the fleet: \(flaw.message)"))
                 failure = failure ?? flaw
             }
         }
@@ -73,7 +73,7 @@ struct Doctor: ParsableCommand {
         let anchors = store.anchors
         guard !anchors.isEmpty else {
             return .warning(
-                "this device remembers no state of the vault yet, so an older copy in its place would not be noticed")
+                "this device has recorded no state of the vault yet, and would not notice an older copy")
         }
         let isNewer = anchors.contains { $0.vaultID != store.header.vaultID || $0.generation > store.header.generation }
         return isNewer
@@ -108,7 +108,7 @@ struct Doctor: ParsableCommand {
     private static func lookAtPolicy() throws(PolicyError) -> [Finding] {
         guard let path = Vault.configurationDirectory?.appending("policy.json") else { return [] }
         return try PolicyError.check(path).map { program in
-            .warning("a rule of the policy names the program '\(program.printable)', which is not there")
+            .warning("a rule of the policy names a missing program: '\(program.printable)'")
         }
     }
 
@@ -120,11 +120,11 @@ struct Doctor: ParsableCommand {
         findings.append(
             isLocked
                 ? .good("secrets lie in locked memory (limit: \(limit == .max ? "none" : "\(limit >> 10) KiB"))")
-                : .warning("memory cannot be locked, so secrets could reach the swap space: raise 'ulimit -l'"))
+                : .warning("memory cannot be locked, and secrets could reach the swap space: raise 'ulimit -l'"))
         findings.append(
             clinux_is_dumpable() == 0
-                ? .good("other processes cannot look into this one, and there are no core dumps")
-                : .warning("other processes of the user can look into this one"))
+                ? .good("other processes cannot inspect this one, and core dumps are disabled")
+                : .warning("other processes of the user can inspect this one"))
         return findings
     }
 }

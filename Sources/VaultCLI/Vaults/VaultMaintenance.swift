@@ -63,7 +63,7 @@ struct Verify: ParsableCommand {
         let result = try Progress.during("verifying") { _ in try vault.verify(deep: deep) }
         if result.invalidMarks > 0 {
             Output.warn(
-                "one of the two commit marks is torn or was changed; the next change of the vault makes it whole")
+                "one of the two commit marks is torn or was changed; the next change of the vault repairs it")
         }
         guard json else {
             var line = "\(result.items) items in \(result.commits) commits, \(result.values) secrets"

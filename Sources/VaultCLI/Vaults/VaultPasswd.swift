@@ -37,7 +37,7 @@ struct Passwd: ParsableCommand {
         if let slot {
             let found = try slots.named(slot)
             guard found.kind.takesPassphrase else {
-                throw CommandError.usage("the slot takes no passphrase", hint: "see 'vault slot list'")
+                throw CommandError.usage("the slot has no passphrase", hint: "see 'vault slot list'")
             }
             return found
         }
@@ -62,7 +62,7 @@ struct Passwd: ParsableCommand {
             return .passphraseAndKeyFile(passphrase, keyFile)
         default:
             throw CommandError.usage(
-                "the slot takes a key file as well", hint: "--key-file FILE, with --passphrase-file FILE")
+                "the slot needs a key file as well", hint: "--key-file FILE, with --passphrase-file FILE")
         }
     }
 }

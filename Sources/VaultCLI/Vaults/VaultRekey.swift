@@ -56,7 +56,7 @@ struct Rekey: ParsableCommand {
                 for slot in try opened.slots() where slot.kind == .recoveryCode {
                     _ = try? opened.removeSlot(slot.slotID)
                 }
-                Output.warn("everything is sealed anew; the recovery code could not be shown and was taken out again")
+                Output.warn("all secrets have a new key; the recovery code could not be shown and was removed")
                 throw error
             }
         }
