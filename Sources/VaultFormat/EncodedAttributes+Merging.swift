@@ -20,9 +20,20 @@ extension EncodedAttributes {
 
     /// These attributes with the given value of this tag.
     public func setting(_ tag: AttributeTag, _ value: EncodedValue) -> EncodedAttributes {
-        var list = AttributeList()
-        list[tag] = value
-        return merging(EncodedAttributes(list, user: [:]), { $0 != tag }, { _ in true })
+        let bytes = bytes.span
+        var place = bytes.count..<bytes.count
+        EncodedAttributes.visit(bytes) { candidate, _, payload in
+            guard candidate >= tag else { return true }
+            let start = payload.lowerBound - EncodedAttributes.headLength
+            place = start..<(candidate == tag ? payload.upperBound : start)
+            return false
+        }
+        var output: [UInt8] = []
+        output.reserveCapacity(bytes.count + EncodedAttributes.headLength + value.payloadLength)
+        output.append(bytes.extracting(..<place.lowerBound))
+        EncodedAttributes.append(AttributeList.Field(tag: tag, value: value), to: &output)
+        output.append(bytes.extracting(place.upperBound...))
+        return EncodedAttributes(sorted: output)
     }
 
     /// These attributes and those of `other`, which take precedence for common tags.

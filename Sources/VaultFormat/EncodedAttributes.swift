@@ -259,7 +259,7 @@ public struct EncodedAttributes: Hashable, Sendable {
 
     init(sorted bytes: [UInt8]) { self.bytes = bytes }
 
-    private static func append(_ field: AttributeList.Field, to output: inout [UInt8]) {
+    static func append(_ field: AttributeList.Field, to output: inout [UInt8]) {
         appendHead(field.tag, field.value.kind, field.value.payloadLength, to: &output)
         field.value.appendPayload(to: &output)
     }

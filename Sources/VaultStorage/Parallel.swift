@@ -5,7 +5,7 @@ internal import Synchronization
 internal import VaultCrypto
 
 /// Divides calculations among the processors.
-enum Parallel {
+package enum Parallel {
     private static let processors = max(sysconf(Int32(_SC_NPROCESSORS_ONLN)), 1)
     /// Small parts end at nearly the same time on all processors.
     private static let partsPerProcessor = 4
@@ -15,7 +15,7 @@ enum Parallel {
     /// - Parameters:
     ///   - least: the number of elements for which another thread is worthwhile.
     ///   - other: runs once, at the same time if there are threads. It must not touch what the body reads.
-    static func map<R: Sendable>(
+    package static func map<R: Sendable>(
         _ count: Int, atLeast least: Int, _ body: @Sendable (Int) -> R, beside other: () -> Void = {}
     ) -> [R] {
         // Dispatch has no threads in a forked child.

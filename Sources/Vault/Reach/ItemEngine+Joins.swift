@@ -5,115 +5,6 @@ internal import VaultStorage
 
 // Converts the state of an item, joined with that of another device, to a record.
 
-/// A state and the item that its winning values make.
-private struct JoinedItem<S: StateSecret> {
-    let state: ItemState<S>
-    /// Fields whose name equals another field's, as Swift compares names: a record has only one of them.
-    private let hidden: [FieldID]
-    /// Whether fields have values besides the winner, or no winner.
-    let hasLosers: Bool
-    /// Whether it has any value besides the names of its writes.
-    let holdsValues: Bool
-    let isAlive: Bool
-    /// The one write that gave all fields their values, which is the usual case; `nil` if there are several.
-    let onlyWrite: Dot?
-    let lastLife: UInt64
-    let values: Values
-
-    /// The winning values.
-    struct Values {
-        var protection: [UInt8] = []
-        var created: Double?
-        /// The parts of the item's value; `nil` names the main part.
-        var secrets: [(part: String?, secret: S)] = []
-        fileprivate var key: [UInt8]?
-        /// The attributes that are fields of their own.
-        fileprivate var others = EncodedAttributes.Builder()
-
-        fileprivate mutating func take(_ value: FieldValue<S>, of field: FieldID) {
-            switch value {
-            case .secret(let secret): secrets.append((field.part, secret))
-            case .plain(let bytes):
-                switch field.id {
-                case FieldID.primaryKey.id: key = bytes
-                case FieldID.protection.id: protection = bytes
-                case FieldID.created.id: created = Double(bitPattern: bytes.span.integer(at: 0))
-                default: others.append(bytes, of: field)
-                }
-            case .none, .blob, .erased: break
-            }
-        }
-
-        /// The attributes of the record, without those that are fields of the record itself.
-        var attributes: EncodedAttributes {
-            let attributes = EncodedAttributes(others)
-            guard let key, let parsed = try? EncodedAttributes(parsing: key, key.indices) else { return attributes }
-            return attributes.overridden(by: parsed)
-        }
-    }
-
-    init(_ state: ItemState<S>) {
-        self.state = state
-        hidden = JoinedItem.hiddenFields(of: state)
-        let lives = state.fields[.life] ?? [:]
-        let first = lives.first?.key
-        var (winning, winners, hasSeveral, isOfFirst) = (Values(), 0, false, true)
-        for (field, values) in state.fields {
-            if values.count > 1 { hasSeveral = true }
-            if isOfFirst, !JoinedItem.isOf(first, values) { isOfFirst = false }
-            if field.id == FieldID.life.id || !hidden.isEmpty && hidden.contains(field) { continue }
-            guard let value = values.last(where: { !$0.value.isErased })?.value else { continue }
-            winners += 1
-            winning.take(value, of: field)
-        }
-        self.values = winning
-        hasLosers = hasSeveral || winners < state.fields.count - 1
-        holdsValues = winners > 0
-        // An item without its key cannot be represented.
-        isAlive = winning.key != nil && lives.contains { $0.value.isLife }
-        onlyWrite = isAlive && !hasLosers && isOfFirst ? first : nil
-        lastLife = lives.last?.key.stamp ?? 0
-    }
-
-    /// The write whose value wins.
-    func winner(of field: FieldID) -> Dot? {
-        field == .life || hidden.contains(field) ? nil : state.fields[field]?.last { !$0.value.isErased }?.key
-    }
-
-    /// Whether a field's first value is present and belongs to the write.
-    private static func isOf(_ write: Dot?, _ values: SortedMap<Dot, FieldValue<S>>) -> Bool {
-        guard let (dot, value) = values.first, dot == write else { return false }
-        if case .none = value { return false }
-        return true
-    }
-
-    /// The write to which most values belong, which has to be stored only once.
-    fileprivate var mostCommonWrite: Dot? {
-        var counts: SortedMap<Dot, Int> = [:]
-        for (field, values) in state.fields where values.count == 1 {
-            guard let (dot, value) = values.first, !value.isErased else { continue }
-            if field != .life || value.isLife { counts[dot, default: 0] += 1 }
-        }
-        return counts.max { ($0.value, $0.key) < ($1.value, $1.key) }?.key
-    }
-
-    /// Of several names that Swift considers equal, all but the last written.
-    private static func hiddenFields(of state: ItemState<S>) -> [FieldID] {
-        var named: [(field: FieldID, dot: Dot)] = []
-        for (field, values) in state.fields where !field.name.isEmpty {
-            if let dot = values.last(where: { !$0.value.isErased })?.key { named.append((field, dot)) }
-        }
-        guard named.count > 1 else { return [] }
-        let hidden = named.filter { one in
-            named.contains { other in
-                other.field.id == one.field.id && other.field.name == one.field.name && other.field != one.field
-                    && one.dot < other.dot
-            }
-        }
-        return hidden.map(\.field)
-    }
-}
-
 extension ItemEngine {
     /// Replaces the item's record by a joined state.
     ///
@@ -123,15 +14,14 @@ extension ItemEngine {
     ///   - logs: receives new names.
     /// - Returns: the old and the new record of the item.
     func put<S: StateSecret>(
-        _ state: ItemState<S>, told: UInt64, erased: UInt64, _ own: OwnLog, _ logs: inout LogNumbers,
+        _ joined: JoinedItem<S>, told: UInt64, erased: UInt64, _ own: OwnLog, _ logs: inout LogNumbers,
         in session: inout some RecordSession & ~Copyable
     ) throws(VaultError) -> (old: Record?, new: Record) {
-        let joined = JoinedItem(state)
-        let old = records.place(of: state.id).flatMap { records.record(at: $0) }
+        let old = records.place(of: joined.state.id).flatMap { records.record(at: $0) }
         if let old, old.kind == .put, !old.isTombstone, !old.isHidden {
             try remember(old, isDeleted: !joined.isAlive, in: &session)
         }
-        var version = records.lastVersion(of: state.id)
+        var version = records.lastVersion(of: joined.state.id)
         var clock = try clock(of: joined, told: max(told, old?.clock?.told ?? 0), own, &logs)
         if !joined.holdsValues { clock.erased = max(old?.clock?.erased ?? 0, erased, 1) }
         try keepLosers(of: joined, clock, &version, logs, in: &session)
@@ -158,17 +48,17 @@ extension ItemEngine {
     ) throws(VaultError) -> (record: Record, value: ValueChange) {
         let state = joined.state
         var list = AttributeList()
-        let protection = joined.values.protection
+        let protection = joined.protection
         if protection.count > 1 { list[Attribute.accessControl.tag] = .data(Array(protection[1...])) }
         let seconds = Double(joined.lastLife >> 16) / 1000 - 978_307_200
         var record = Record(
             kind: .put, itemClass: state.itemClass,
             protection: protection.first.flatMap { Accessibility(number: $0) } ?? .whenUnlocked, id: state.id,
             version: 0, valueVersion: 0, ordinal: old?.ordinal ?? session.nextOrdinal,
-            created: joined.values.created ?? seconds, modified: seconds, value: nil,
+            created: joined.created ?? seconds, modified: seconds, value: nil,
             deviceID: .init(repeating: 0), attributes: EncodedAttributes())
         let value = try value(of: joined, for: &record, &list)
-        record.attributes = joined.values.attributes
+        record.attributes = joined.attributes
         if !list.fields.isEmpty {
             record.attributes = record.attributes.overridden(by: EncodedAttributes(list, user: [:]))
         }
@@ -181,7 +71,7 @@ extension ItemEngine {
     private func value(
         of joined: JoinedItem<some StateSecret>, for record: inout Record, _ list: inout AttributeList
     ) throws(VaultError) -> ValueChange {
-        let parts = joined.values.secrets.map { (name: $0.part, secret: $0.secret.replicaSecret) }
+        let parts = joined.secrets.map { (name: $0.part, secret: $0.secret.replicaSecret) }
         guard let (first, secret) = parts.first else { return .none }
         // All parts are in one existing value.
         if let holder = secret.record(part: first), holder.protection == record.protection,
@@ -262,15 +152,5 @@ extension ItemEngine {
                 _ = try session.stage(record, change)
             }
         }
-    }
-}
-
-extension JoinedItem {
-    /// The mark of a value in the item's clock.
-    fileprivate func mark(of value: FieldValue<S>, _ dot: Dot, _ field: FieldID) -> ClockMark.Mark {
-        if field == .life { return value.isLife ? .alive : .dead }
-        if value.isErased { return .erased }
-        if case .none = value { return .none }
-        return !hasLosers || winner(of: field) == dot ? .here : .conflict
     }
 }

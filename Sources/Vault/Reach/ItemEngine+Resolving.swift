@@ -30,7 +30,7 @@ extension ItemEngine {
         state.context[log] = dot.stamp
         if field == .primaryKey { try checkKeyIsFree(state, record) }
         var numbers = logs
-        let fresh = try put(state, told: 0, erased: 0, own, &numbers, in: &session).new
+        let fresh = try put(JoinedItem(state), told: 0, erased: 0, own, &numbers, in: &session).new
         try settleShadows(like: record, numbers, in: &session)
         try settleShadows(like: fresh, numbers, in: &session)
     }

@@ -16,7 +16,7 @@ package enum ReplicaSecret: Sendable {
 }
 
 /// A secret of a state that the vault accepts.
-package protocol StateSecret {
+package protocol StateSecret: Sendable {
     var replicaSecret: ReplicaSecret { get }
 }
 

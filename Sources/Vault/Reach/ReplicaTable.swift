@@ -140,16 +140,18 @@ package struct ReplicaChanges: ~Copyable {
         _ logs: inout LogNumbers
     ) throws(VaultError) {
         var touched: [Record] = []
-        for (state, told, erased) in fresh { try put(state, told, erased, own, &logs, &touched) }
-        for (state, told, erased) in joined { try put(state, told, erased, own, &logs, &touched) }
+        touched.reserveCapacity(fresh.count + joined.count)
+        let items = Parallel.map(fresh.count, atLeast: 64) { JoinedItem(fresh[$0].state) }
+        for (item, entry) in zip(items, fresh) { try put(item, entry.told, entry.erased, own, &logs, &touched) }
+        for (state, told, erased) in joined { try put(JoinedItem(state), told, erased, own, &logs, &touched) }
         for record in touched { try table.engine.settleShadows(like: record, logs, in: &session) }
     }
 
     private mutating func put(
-        _ state: ItemState<some StateSecret>, _ told: UInt64, _ erased: UInt64, _ own: OwnLog,
+        _ item: JoinedItem<some StateSecret>, _ told: UInt64, _ erased: UInt64, _ own: OwnLog,
         _ logs: inout LogNumbers, _ touched: inout [Record]
     ) throws(VaultError) {
-        let (old, new) = try table.engine.put(state, told: told, erased: erased, own, &logs, in: &session)
+        let (old, new) = try table.engine.put(item, told: told, erased: erased, own, &logs, in: &session)
         if let old, !old.isTombstone { touched.append(old) }
         if !new.isTombstone { touched.append(new) }
     }

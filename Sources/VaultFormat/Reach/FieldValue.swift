@@ -18,7 +18,8 @@ extension FieldValue: Equatable where Secret: Equatable {}
 extension FieldValue: Sendable where Secret: Sendable {}
 
 extension FieldValue {
-    public var isErased: Bool { if case .erased = self { true } else { false } }
+    @inlinable public var isNone: Bool { if case .none = self { true } else { false } }
+    @inlinable public var isErased: Bool { if case .erased = self { true } else { false } }
 
     /// The bytes of a field that is not a secret.
     public var plainBytes: [UInt8]? { if case .plain(let bytes) = self { bytes } else { nil } }

@@ -75,6 +75,12 @@ public struct SortedMap<Key: Comparable, Value>: RandomAccessCollection, Express
         return SortedMap<Key, T>(sorted: mapped)
     }
 
+    /// Visits the elements where they are. A loop over them retains and releases each key and each value.
+    @inlinable public func visit(_ body: (_ key: borrowing Key, _ value: borrowing Value) -> Void) {
+        let span = elements.span
+        for index in span.indices { body(span[index].key, span[index].value) }
+    }
+
     /// The keys for which the body returns a value.
     @inlinable public func compactMapValues<T>(_ body: (Key, Value) -> T?) -> SortedMap<Key, T> {
         var mapped: [(key: Key, value: T)] = []

@@ -32,6 +32,8 @@ package enum Sums {
 package struct ItemSum {
     /// The number of words that one thread makes at a time.
     private static let lotLength = 4096
+    /// The length in bytes of the message of a value without a name.
+    private static let usualLength = 52
 
     private var lot = Lot()
     private var lots: [Later<UInt64>] = []
@@ -39,6 +41,11 @@ package struct ItemSum {
     private struct Lot: Sendable {
         var messages: [UInt8] = []
         var ends: [Int] = []
+
+        init() {
+            messages.reserveCapacity(lotLength * usualLength)
+            ends.reserveCapacity(lotLength)
+        }
 
         var sum: UInt64 {
             var (sum, start): (UInt64, Int) = (0, 0)
