@@ -69,7 +69,7 @@ extension StorageError: LocalizedError {
         switch self {
         case .noVault: "There is no vault at the path."
         case .alreadyExists: "A file exists at the path already."
-        case .refused: "The file or its directory has an unsafe type, owner or permissions."
+        case .refused: "The file or its directory has the wrong type, owner or permissions."
         case .damaged: "The vault is damaged or was tampered with."
         case .unsupported: "The vault was written by a newer version."
         case .wrongPassphrase: "No slot of the vault opens with this."

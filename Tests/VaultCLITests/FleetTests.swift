@@ -137,7 +137,7 @@ struct FleetCheckTests {
         let warnings = lines.filter { $0.hasPrefix("warn") }
         #expect(warnings.count == 4)
         #expect(warnings[0].contains("'never' has never been heard from"))
-        #expect(warnings[1].contains("'long ago' was last heard of on"))
+        #expect(warnings[1].contains("'long ago' was last heard from on"))
         #expect(warnings[2].contains("the clock of 'ahead\\u{1b}'"))
         #expect(warnings[3].contains("2 conflicts: see 'vault conflicts'"))
     }

@@ -60,13 +60,15 @@ enum FleetCheck {
         let age = now.timeIntervalSinceReferenceDate - heard
         if age < -ahead {
             return .warning(
-                "the clock of \(name) or of this machine is wrong: its last change is dated \(Date.formattedTime(heard))"
-            )
+                """
+                the clock of \(name) or of this machine is wrong: its last change is dated \
+                \(Date.formattedTime(heard))
+                """)
         }
         guard age > silence else { return nil }
         return .warning(
             """
-            the device \(name) was last heard of on \(Date.formattedTime(heard)): what is deleted waits for it; sync \
+            the device \(name) was last heard from on \(Date.formattedTime(heard)): deleted items wait for it; sync \
             it, or remove it
             """)
     }
