@@ -52,8 +52,6 @@ let package = Package(
         .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
         // What the application's log should say, wherever that goes.
         .package(url: "https://github.com/apple/swift-log", from: "1.16.0"),
-        // The event loop of the agent; its clients do without.
-        .package(url: "https://github.com/apple/swift-nio", from: "2.101.2"),
         // Paths, errno and file permissions in the types of the platform.
         .package(url: "https://github.com/apple/swift-system", from: "1.8.1"),
     ],
@@ -85,15 +83,16 @@ let package = Package(
             dependencies: [
                 "VaultSyncPostgres", "VaultSyncEtcd", "VaultSync", "VaultAgent", "Vault", "VaultStorage", "VaultFormat",
                 "VaultCrypto",
-                "CLinux", "CBus",
-                ofCommand("NIOCore", "swift-nio"),
-                ofCommand("NIOPosix", "swift-nio"), system,
+                "VaultLoop", "CLinux", "CBus", system,
             ],
             swiftSettings: settings),
+        .target(name: "VaultLoop", dependencies: ["CLinux"], swiftSettings: settings),
         .target(name: "VaultBus", dependencies: ["VaultFormat", "VaultCrypto", "CBus"], swiftSettings: settings),
         .target(
             name: "VaultDoors",
-            dependencies: ["VaultBus", "VaultAgent", "Vault", "VaultFormat", "VaultCrypto", "CLinux", system],
+            dependencies: [
+                "VaultBus", "VaultAgent", "VaultLoop", "Vault", "VaultFormat", "VaultCrypto", "CLinux", system,
+            ],
             swiftSettings: settings),
         .target(
             name: "VaultImport",
@@ -172,8 +171,8 @@ let package = Package(
         .testTarget(
             name: "VaultDoorsTests",
             dependencies: [
-                "VaultDoors", "VaultBus", "CBus", "CLinux", "VaultAgentServer", "VaultAgent", "Vault", "VaultStorage",
-                "VaultFormat", "VaultCrypto", "TestSupport", system,
+                "VaultDoors", "VaultBus", "CBus", "CLinux", "VaultLoop", "VaultAgentServer", "VaultAgent", "Vault",
+                "VaultStorage", "VaultFormat", "VaultCrypto", "TestSupport", system,
             ],
             exclude: ["SecretService/hostile.py", "SSH/Samples"], swiftSettings: testSettings),
         .testTarget(

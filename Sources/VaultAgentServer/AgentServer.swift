@@ -2,11 +2,10 @@
 internal import Dispatch
 internal import FoundationEssentials
 internal import Glibc
-internal import NIOCore
-internal import NIOPosix
 internal import Synchronization
 public import Vault
 internal import VaultAgent
+internal import VaultLoop
 internal import VaultStorage
 
 /// An unlocked vault behind a socket. The keys never leave this process; clients receive items.
@@ -15,23 +14,23 @@ public final class AgentServer: Sendable {
     let answers: Answers
     let turns: Turns
     let questions: Questions
-    let pool = NIOThreadPool(numberOfThreads: 8)
-    let remoteWork = RemoteWork()
+    let pool = WorkPool(threads: 8)
+    /// For requests that may wait for a remote. A remote that hangs occupies none of the other threads, and does not
+    /// delay the agent's end.
+    let remotePool = WorkPool(threads: 4)
     let unlocking = DispatchQueue(label: "unlocking")
     private let keeper: VaultKeeper
-    private let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
+    private let timer = DispatchQueue(label: "vault.agent.timer")
     private let state: Mutex<State>
 
     /// The most connections at once.
     public static let mostClients = 64
-    /// The idle time after which a connection may be closed in favour of a new one. Its client opens another when
-    /// necessary.
-    private static let idleEnough = TimeAmount.seconds(10)
 
     private struct State {
         var policy: AccessPolicy
-        var listener: (any Channel)?
-        var sessions: [ObjectIdentifier: NIOLoopBound<(session: Session, context: ChannelHandlerContext)>] = [:]
+        var connections: Connections?
+        /// The number of connections.
+        var clients = 0
         /// The size of all sessions' incomplete stores, in bytes.
         var staged = 0
         var events: SystemEvents?
@@ -69,14 +68,9 @@ public final class AgentServer: Sendable {
     ///   - descriptor: a bound socket, which the server owns from now on.
     ///   - location: the place of the socket, whose removal ends the agent; `nil` disables the check.
     public func start(on descriptor: Int32, at location: AgentSocket.Location? = nil) throws {
-        pool.start()
-        remoteWork.start()
-        let bootstrap = ServerBootstrap(group: group)
-            .serverChannelOption(.backlog, value: 64)
-            .childChannelOption(.maxMessagesPerRead, value: 1)
-            .childChannelInitializer { channel in self.accept(channel) }
-        let listener = try bootstrap.withBoundSocket(descriptor).wait()
-        state.withLock { $0.listener = listener }
+        let connections = try Connections(of: self, on: descriptor)
+        connections.start()
+        state.withLock { $0.connections = connections }
         keeper.willUnlock.withLock { $0 = { [weak self] in self?.reloadIfOutdated() } }
         keeper.didLock.withLock { $0 = { [weak self] isByItself in self?.locked(isByItself) } }
         watch(location)
@@ -98,8 +92,7 @@ public final class AgentServer: Sendable {
     public func lock() { keeper.lock(isByItself: true) }
 
     private func locked(_ isByItself: Bool) {
-        let sessions = state.withLock { Array($0.sessions.values) }
-        for session in sessions { group.next().execute { session.value.session.dropStaged() } }
+        state.withLock(\.connections)?.forEach { $0.dropStaged() }
         if isByItself { noteLock() }
     }
 
@@ -123,14 +116,12 @@ public final class AgentServer: Sendable {
         do throws(PolicyError) {
             let policy = try AccessPolicy(settings.policy, mustExist: !state.withLock { $0.policy.isEmpty })
             settings.report(missing: policy.missingExecutables)
-            let sessions = state.withLock { state in
+            let connections = state.withLock { state in
                 state.policy = policy
-                return Array(state.sessions.values)
+                return state.connections
             }
             // Clients that were admitted by the old rules have to reconnect under the new ones.
-            for session in sessions {
-                group.next().execute { session.value.session.closeWhenDone(session.value.context) }
-            }
+            connections?.forEach { $0.closeWhenDone() }
         } catch {
             settings.report("the rules are as they were: \(error.text)")
         }
@@ -138,18 +129,18 @@ public final class AgentServer: Sendable {
 
     /// Stops to accept requests, wipes the keys and closes the vault in order.
     public func stop() {
-        let listener = state.withLock { state in
+        let connections = state.withLock { state in
             state.events = nil
-            return state.listener
+            return state.connections.take()
         }
-        try? listener?.close().wait()
+        connections?.stopListening()
         keeper.end()
         keeper.stopFollowing()
-        remoteWork.end(patience: VaultKeeper.patienceForRemote)
-        // Pending requests are answered first.
-        try? pool.syncShutdownGracefully()
+        remotePool.end(patience: VaultKeeper.patienceForRemote)
+        // Requests that are being carried out are answered first.
+        pool.end()
         keeper.close()
-        try? group.syncShutdownGracefully()
+        connections?.end()
     }
 
     /// Locks periodically if a limit is reached. Requests check the limits themselves, so the frequency does not
@@ -157,37 +148,17 @@ public final class AgentServer: Sendable {
     private func watch(_ location: AgentSocket.Location?) {
         let pause = AgentServer.pause(keeper.lockIfDue())
         if location?.isTaken == false { settings.stop() }
-        group.next().scheduleTask(in: pause) { [pool] in
-            pool.submit { [weak self] state in if case .active = state { self?.watch(location) } }
+        timer.asyncAfter(deadline: .now() + .nanoseconds(pause)) { [weak self] in
+            self?.pool.run { [weak self] in self?.watch(location) }
         }
     }
 
-    private static func pause(_ left: Duration?) -> TimeAmount {
-        .nanoseconds(Int64(min(max((left ?? .seconds(10)) / .nanoseconds(1), 1e7), 1e10)))
+    /// In nanoseconds.
+    private static func pause(_ left: Duration?) -> Int {
+        Int(min(max((left ?? .seconds(10)) / .nanoseconds(1), 1e7), 1e10))
     }
 
     // MARK: Clients
-
-    private func accept(_ channel: any Channel) -> EventLoopFuture<Void> {
-        guard let options = channel as? any SocketOptionProvider else {
-            return channel.eventLoop.makeFailedFuture(VaultError.agent(.refused))
-        }
-        // SO_PEERCRED: the peer's process and user at the time of the connection.
-        let peer: EventLoopFuture<PeerCredentials> = options.unsafeGetSocketOption(
-            level: .socket, name: .init(rawValue: 17))
-        return peer.flatMap { peer in
-            guard self.settings.allows(peer.user) else { return channel.close() }
-            // SO_PEERPIDFD, since Linux 6.5.
-            let handle: EventLoopFuture<Int32> = options.unsafeGetSocketOption(
-                level: .socket, name: .init(rawValue: 77))
-            return handle.map { ProcessHandle($0) }
-                .recover { ($0 as? IOError)?.errnoCode == ENOPROTOOPT ? .unheld : .ended }
-                .flatMapThrowing { handle in
-                    let process = ClientProcess(id: peer.process, user: peer.user)
-                    try channel.pipeline.syncOperations.addHandler(try Session(self, process, handle))
-                }
-        }
-    }
 
     /// Whether the policy or the log needs information about clients.
     private var knowsItsClients: Bool { answers.audit != nil || state.withLock { !$0.policy.isEmpty } }
@@ -213,39 +184,14 @@ public final class AgentServer: Sendable {
             purpose: purpose)
     }
 
-    func opened(_ session: Session, _ context: ChannelHandlerContext) {
-        let here = NIOLoopBound((session: session, context: context), eventLoop: context.eventLoop)
-        let others = state.withLock { state in
-            state.sessions[ObjectIdentifier(session)] = here
-            return state.sessions.count > AgentServer.mostClients ? state.sessions.map(\.value) : []
-        }
-        guard !others.isEmpty else { return }
-        let all = others.map(\.value)
-        // A client greets at once, so a connection without a greeting waits for nothing. A client without rights has
-        // had its answer.
-        let unknown = all.filter { $0.session !== session && $0.session.isDispensable }
-        let idle = all.filter { $0.session.isIdle && .now() - $0.session.lastUse > AgentServer.idleEnough }
-        // An idle client opens another connection when necessary; the end of a watching one is reported to its reader.
-        let resting = idle.filter { !$0.session.isWatching }
-        let dispensable = [unknown, resting, idle].first { !$0.isEmpty } ?? []
-        if let oldest = dispensable.min(by: { $0.session.lastUse < $1.session.lastUse }) {
-            oldest.session.close(oldest.context)
-        } else {
-            session.turnAway(context)
-        }
-    }
+    func noteOpened() { state.withLock { $0.clients += 1 } }
 
-    /// Returns the number of watches on all connections of a process.
-    func watches(of process: Int32) -> Int {
-        state.withLock { Array($0.sessions.values) }.map(\.value.session).filter { $0.process.id == process }
-            .reduce(0) { $0 + $1.watches.count }
-    }
-
-    func closed(_ session: Session) {
-        _ = state.withLock { $0.sessions.removeValue(forKey: ObjectIdentifier(session)) }
-        turns.leave(ObjectIdentifier(session))
-        questions.withdraw(for: ObjectIdentifier(session))
-        questions.remove(door: ObjectIdentifier(session))
+    /// Frees everything of a connection that has ended.
+    func closed(_ client: Int) {
+        state.withLock { $0.clients -= 1 }
+        turns.leave(client)
+        questions.withdraw(for: client)
+        questions.remove(door: client)
     }
 
     /// Makes a door's question about a client that requires a person.
@@ -261,7 +207,7 @@ public final class AgentServer: Sendable {
     func noteProof() { if keeper.lockState == .unlocked { turns.end() } }
 
     func status(for caller: Caller) -> AgentStatus {
-        let (clients, hasRules) = state.withLock { (UInt32($0.sessions.count), !$0.policy.isEmpty) }
+        let (clients, hasRules) = state.withLock { (UInt32($0.clients), !$0.policy.isEmpty) }
         return AgentStatus(
             state: keeper.lockState, processID: UInt32(ProcessInfo.processInfo.processIdentifier),
             version: settings.version,
@@ -270,13 +216,6 @@ public final class AgentServer: Sendable {
             locksIn: keeper.locksIn, access: caller.access, groups: caller.confinement?.list, hasRules: hasRules,
             isAuditing: answers.audit != nil, clients: clients, asksPeople: questions.canAsk)
     }
-}
-
-/// `struct ucred`.
-private struct PeerCredentials: Sendable {
-    var process: Int32
-    var user: UInt32
-    var group: UInt32
 }
 
 extension AgentSettings {

@@ -19,6 +19,13 @@ final class ProcessHandle: Sendable {
     /// - Parameter descriptor: a descriptor of the process, which the handle closes.
     convenience init(_ descriptor: Int32) { self.init(.open(descriptor)) }
 
+    /// - Parameter socket: a connected socket, whose peer is the process.
+    convenience init(ofPeer socket: Int32) {
+        let descriptor = clinux_peer_process(socket)
+        self.init(
+            descriptor >= 0 ? .open(Int32(descriptor)) : Int32(-descriptor) == ENOPROTOOPT ? .unheld : .ended)
+    }
+
     static let ended = ProcessHandle(.ended)
     static let unheld = ProcessHandle(.unheld)
 

@@ -7,7 +7,7 @@ internal import VaultAgent
 final class Questions: Sendable {
     /// A connection on which a door receives questions.
     struct Door: Sendable {
-        let id: ObjectIdentifier
+        let id: Int
         /// The number of its process. Only this process may answer.
         let process: Int32
         let tell: @Sendable (QuestionEvent) -> Void
@@ -15,13 +15,13 @@ final class Questions: Sendable {
 
     private struct Asked {
         let question: PersonQuestion
-        let client: ObjectIdentifier
+        let client: Int
         /// The identities of the client's process.
         let names: [Refusals.Name]
         /// `nil` while no door has the question.
-        var door: ObjectIdentifier?
+        var door: Int?
         /// The doors that could not ask.
-        var passed: Set<ObjectIdentifier> = []
+        var passed: Set<Int> = []
         var triesLeft = 3
         let end: @Sendable (Result<Void, VaultError>) -> Void
     }
@@ -55,7 +55,7 @@ final class Questions: Sendable {
     private static let mostDoors = 8
 
     /// Removes a door. The next door takes over its question.
-    func remove(door id: ObjectIdentifier) {
+    func remove(door id: Int) {
         let next = state.withLock { state -> (@Sendable () -> Void)? in
             state.doors.removeAll { $0.id == id }
             return state.asked?.door == id ? Questions.pass(on: &state) : nil
@@ -78,7 +78,7 @@ final class Questions: Sendable {
     ///   - end: called once, on any thread, unless the question is withdrawn; with `.presenceRequired` if no door can
     ///     ask.
     func ask(
-        _ question: PersonQuestion, for client: ObjectIdentifier, _ names: [Refusals.Name],
+        _ question: PersonQuestion, for client: Int, _ names: [Refusals.Name],
         end: @escaping @Sendable (Result<Void, VaultError>) -> Void
     ) {
         // A question whose turn was taken must not block the new one: its door stops asking.
@@ -94,7 +94,7 @@ final class Questions: Sendable {
 
     /// Withdraws a client's question. The process rests like after a refusal: repeated questions and withdrawals could
     /// show as many windows as refused questions.
-    func withdraw(for client: ObjectIdentifier) {
+    func withdraw(for client: Int) {
         let now = clock.now
         let tell = state.withLock { state -> (@Sendable () -> Void)? in
             guard let asked = state.asked, asked.client == client else { return nil }

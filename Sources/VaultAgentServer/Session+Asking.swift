@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-internal import NIOCore
 internal import Vault
 internal import VaultAgent
 
@@ -8,92 +7,79 @@ internal import VaultAgent
 extension Session {
     /// Lets a door ask, once it is this client's turn.
     func authenticate(
-        _ request: AuthenticateRequest, _ caller: Caller, _ number: UInt32, _ context: ChannelHandlerContext
+        _ request: AuthenticateRequest, _ caller: Caller, _ number: UInt32
     ) {
         phase = .asking
         // From here on the question has the turn, which ends with it.
-        turnEnd?.cancel()
-        turnEnd = nil
-        // A client that goes withdraws its question. Only reading detects its end.
-        readOrNot(context)
-        guard server.questions.canAsk else { return end(.failure(.presenceRequired), caller, number, context) }
+        timers.cancel(&turnEnd)
+        guard server.questions.canAsk else { return end(.failure(.presenceRequired), caller, number) }
         // The identities of the client, which the kernel names. The represented process is only the client's claim.
         let names = process.names
         do throws(VaultError) { try server.questions.check(names) } catch {
-            return end(.failure(error), caller, number, context)
+            return end(.failure(error), caller, number)
         }
         let question = server.question(from: caller, reason: request.reason ?? "")
-        let here = NIOLoopBound((session: self, context: context), eventLoop: context.eventLoop)
-        let loop = context.eventLoop
         server.turns.wait(
-            Turns.Waiting(client: ObjectIdentifier(self), process: process.id, isForUnlocking: false) {
-                loop.execute { here.value.session.ask(question, names, caller, number, here.value.context) }
-            } refuse: {
-                loop.execute {
-                    here.value.session.end(.failure(.agent(.busy)), caller, number, here.value.context)
-                }
+            Turns.Waiting(client: here.number, process: process.id, isForUnlocking: false) { [here] in
+                here.execute { $0.ask(question, names, caller, number) }
+            } refuse: { [here] in
+                here.execute { $0.end(.failure(.agent(.busy)), caller, number) }
             })
     }
 
     private func ask(
-        _ question: PersonQuestion, _ names: [Refusals.Name], _ caller: Caller, _ number: UInt32,
-        _ context: ChannelHandlerContext
+        _ question: PersonQuestion, _ names: [Refusals.Name], _ caller: Caller, _ number: UInt32
     ) {
         guard case .asking = phase else { return }
         // The person may have refused another connection of the process during the wait.
         do throws(VaultError) { try server.questions.check(names) } catch {
-            return end(.failure(error), caller, number, context)
+            return end(.failure(error), caller, number)
         }
-        let patience = TimeAmount.nanoseconds(Int64(server.settings.patienceForPerson / .nanoseconds(1)))
-        answerEnd = context.eventLoop.assumeIsolated().scheduleTask(in: patience) {
-            self.server.questions.withdraw(for: ObjectIdentifier(self))
-            self.end(.failure(.agent(.unanswered)), caller, number, context)
+        answerEnd = timers.start(server.settings.patienceForPerson) { [unowned self] in
+            server.questions.withdraw(for: here.number)
+            end(.failure(.agent(.unanswered)), caller, number)
         }
-        let here = NIOLoopBound((session: self, context: context), eventLoop: context.eventLoop)
-        server.questions.ask(question, for: ObjectIdentifier(self), names) { [loop = context.eventLoop] result in
-            loop.execute { here.value.session.end(result, caller, number, here.value.context) }
+        server.questions.ask(question, for: here.number, names) { [here] result in
+            here.execute { $0.end(result, caller, number) }
         }
     }
 
     private func end(
-        _ result: Result<Void, VaultError>, _ caller: Caller, _ number: UInt32, _ context: ChannelHandlerContext
+        _ result: Result<Void, VaultError>, _ caller: Caller, _ number: UInt32
     ) {
         guard case .asking = phase else { return }
-        answerEnd?.cancel()
-        answerEnd = nil
-        server.turns.leave(ObjectIdentifier(self))
+        timers.cancel(&answerEnd)
+        server.turns.leave(here.number)
         phase = .busy
         do throws(VaultError) {
             try result.get()
             guard represented?.hasEnded != true else { throw .agent(.refused) }
             let ticket = try server.answers.ticket(for: caller)
             tickets.append(ticket.value)
-            reply([ticket], number, context)
+            reply([ticket], number)
         } catch {
             server.answers.audit?.noteUnattended(caller, error)
-            reply([FailureReply(error)], number, context)
+            reply([FailureReply(error)], number)
         }
     }
 
     // MARK: Doors
 
     /// Sends questions to a door from now on.
-    func offer(_ number: UInt32, _ context: ChannelHandlerContext) {
-        let here = NIOLoopBound((session: self, context: context), eventLoop: context.eventLoop)
-        let door = Questions.Door(id: ObjectIdentifier(self), process: process.id) { [loop = context.eventLoop] event in
-            loop.execute { here.value.session.tell(event, number, here.value.context) }
+    func offer(_ number: UInt32) {
+        let door = Questions.Door(id: here.number, process: process.id) { [here] event in
+            here.execute { $0.tell(event, number) }
         }
         phase = .busy
-        guard server.questions.add(door) else { return reply([FailureReply(.agent(.busy))], number, context) }
+        guard server.questions.add(door) else { return reply([FailureReply(.agent(.busy))], number) }
         phase = .offering
-        readOrNot(context)
-        tell(nil, number, context)
+        tell(nil, number)
     }
 
-    private func tell(_ event: QuestionEvent?, _ number: UInt32, _ context: ChannelHandlerContext) {
+    private func tell(_ event: QuestionEvent?, _ number: UInt32) {
         guard case .offering = phase else { return }
         // A door that does not read cannot ask a person.
-        guard context.channel.isWritable else { return close(context) }
-        write(QuestionReply(event).frame(number), context).assumeIsolated().whenFailure { _ in self.close(context) }
+        guard isRead else { return close() }
+        write(QuestionReply(event).frame(number))
     }
 }

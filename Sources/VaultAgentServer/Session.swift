@@ -1,18 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 internal import Dispatch
-internal import NIOCore
-internal import NIOPosix
-internal import Synchronization
+internal import Glibc
 internal import Vault
 internal import VaultAgent
 internal import VaultCrypto
+internal import VaultLoop
 
 /// A connection: reads a request, has it answered, and reads the next after the answer was written. A client that does
 /// not read its answers is not read from either.
-final class Session: ChannelInboundHandler {
-    typealias InboundIn = ByteBuffer
-    typealias OutboundOut = ByteBuffer
-
+///
+/// Confined to the thread of its ``Connections``, whose state it is: of one connection and its requests.
+final class Session {
     enum Phase {
         /// Waits for the first request.
         case new
@@ -29,6 +27,9 @@ final class Session: ChannelInboundHandler {
     }
 
     let server: AgentServer
+    let here: SessionHandle
+    let timers: LoopTimers
+    let descriptor: Int32
     var process: ClientProcess
     /// The handle of the connected process.
     let handle: ProcessHandle
@@ -37,9 +38,11 @@ final class Session: ChannelInboundHandler {
     private var inbox: Inbox
     var phase = Phase.new
     var caller: Caller?
-    var deadline: Scheduled<Void>?
+    private var outbox = Outbox()
+    private var isFlushing = false
+    private var deadline: Int?
     /// The time limit of a turn to unlock. A turn may become one to ask.
-    var turnEnd: Scheduled<Void>?
+    var turnEnd: Int?
     /// The parts of an incomplete store, which wait for the next part at most for ``patienceForFrame``.
     private var staged: [Item] = []
     private var stagedDeletes: [Query] = []
@@ -51,27 +54,31 @@ final class Session: ChannelInboundHandler {
     private var isStaging = false
     private var isGoingOn = false
     var closesWhenDone = false
-    private var isReading = true
     /// The tickets of this connection, and whether the next request has presented one.
     var tickets: [Ticket] = []
     private var isNextAttended = false
-    var answerEnd: Scheduled<Void>?
+    var answerEnd: Int?
     var watches = Watches()
-    private(set) var lastUse = NIODeadline.now()
+    private(set) var lastUse = SuspendingClock.now
 
     /// The time limit for the arrival of a frame after its first byte, and of the first frame after the connection.
-    static let patienceForFrame = TimeAmount.seconds(5)
+    static let patienceForFrame = Duration.seconds(5)
     /// The time limit for a client to read an answer.
-    static let patienceForReader = TimeAmount.seconds(30)
+    static let patienceForReader = Duration.seconds(30)
     /// The longest turn of a client to ask a person for the passphrase.
-    private static let patienceForPerson = TimeAmount.minutes(3)
+    private static let patienceForPerson = Duration.seconds(180)
 
-    init(_ server: AgentServer, _ process: ClientProcess, _ handle: ProcessHandle) throws(CryptoError) {
-        self.server = server
-        self.process = process
-        self.handle = handle
+    /// - Parameter descriptor: a connected socket that does not block. The session owns it if this returns.
+    init(
+        _ server: AgentServer, _ here: SessionHandle, _ descriptor: Int32, _ process: ClientProcess,
+        _ handle: ProcessHandle, _ timers: LoopTimers
+    ) throws(CryptoError) {
         inbox = try Inbox()
+        (self.server, self.here, self.descriptor) = (server, here, descriptor)
+        (self.process, self.handle, self.timers) = (process, handle, timers)
     }
+
+    var isClosed: Bool { if case .closed = phase { true } else { false } }
 
     /// Whether closing the connection loses nothing: the client has not greeted, or has no rights.
     var isDispensable: Bool {
@@ -99,94 +106,100 @@ final class Session: ChannelInboundHandler {
 
     // MARK: Reading
 
-    func channelActive(context: ChannelHandlerContext) {
-        server.opened(self, context)
-        wait(Session.patienceForFrame, context)
+    /// Waits for the client's greeting.
+    func begin() { wait(Session.patienceForFrame) }
+
+    /// The events to wait for. A client that does not read its answers fills only the kernel's buffers, and its end is
+    /// noticed all the same.
+    var events: SocketLoop.Events {
+        let events: SocketLoop.Events = wantsToRead ? .reading : .end
+        return outbox.isEmpty ? events : events.union(.writing)
     }
 
-    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
-        let arrived = unwrapInboundIn(data)
-        do throws(CryptoError) { try inbox.append(arrived.readableBytesUInt8Span) } catch { close(context) }
-        // The buffer comes from a pool, and another connection may get it next.
-        arrived.wipe()
+    private var wantsToRead: Bool {
+        switch phase {
+        case .new, .ready, .asking, .offering: true
+        case .watching: !watches.isAnswering
+        case .busy, .closed: false
+        }
     }
 
-    func channelReadComplete(context: ChannelHandlerContext) { goOn(context) }
+    func take(_ events: SocketLoop.Events) {
+        if events.contains(.writing) { flush() }
+        if wantsToRead, !events.isDisjoint(with: [.reading, .end]) {
+            receive()
+        } else if events.contains(.end) {
+            close()
+        }
+    }
 
-    func channelInactive(context: ChannelHandlerContext) {
+    private func receive() {
+        let received: Int
+        do throws(CryptoError) {
+            received = unsafe try inbox.fill { room, count in unsafe recv(descriptor, room, count, 0) }
+        } catch { return close() }
+        if received > 0 {
+            goOn()
+        } else if received == 0 || errno != EAGAIN && errno != EINTR {
+            close()
+        }
+    }
+
+    /// Frees everything after the end of the connection.
+    func end() {
         phase = .closed
-        deadline?.cancel()
-        turnEnd?.cancel()
-        answerEnd?.cancel()
-        watches.end()
+        for timer in [\Session.deadline, \.turnEnd, \.answerEnd] { timers.cancel(&self[keyPath: timer]) }
+        timers.cancel(&watches.readerEnd)
+        watches = Watches()
+        outbox.drop()
         (staged, stagedDeletes, stagedBytes) = ([], [], 0)
         represented = nil
-        server.closed(self)
+        Glibc.close(descriptor)
     }
 
-    func errorCaught(context: ChannelHandlerContext, error: any Error) { close(context) }
-
     /// Handles the next request if it has arrived, and otherwise reads on.
-    func goOn(_ context: ChannelHandlerContext) {
+    func goOn() {
         // An immediate answer returns here: many requests must not nest as many calls.
         guard !isGoingOn else { return }
         isGoingOn = true
-        defer {
-            isGoingOn = false
-            readOrNot(context)
-        }
+        defer { isGoingOn = false }
         while true {
             switch phase {
             case .busy, .closed: return
-            case .asking, .offering: return inbox.count > 0 ? close(context) : ()
+            case .asking, .offering: return inbox.count > 0 ? close() : ()
             case .watching where watches.isAnswering: return
             case .new, .ready, .watching: break
             }
             do throws(MessageError) {
                 guard let frame = try inbox.next() else {
-                    if inbox.count > 0 || isStaging, deadline == nil { wait(Session.patienceForFrame, context) }
+                    if inbox.count > 0 || isStaging, deadline == nil { wait(Session.patienceForFrame) }
                     return
                 }
-                deadline?.cancel()
-                deadline = nil
+                timers.cancel(&deadline)
                 let request = try ServedRequests.request(frame)
                 // A status request does not count as use.
-                if !(request is StatusRequest) { lastUse = .now() }
+                if !(request is StatusRequest) { lastUse = .now }
                 if case .watching = phase {
-                    try takeWatching(request, frame.number, context)
+                    try takeWatching(request, frame.number)
                     continue
                 }
-                try take(request, frame.body.count + frame.secretsLength, frame.number, context)
+                try take(request, frame.body.count + frame.secretsLength, frame.number)
             } catch {
-                return refuse(.agent(.protocolViolation), context)
+                return refuse(.agent(.protocolViolation))
             }
         }
-    }
-
-    /// Reads while no answer is pending. A client that does not read its answers fills only the kernel's buffers.
-    func readOrNot(_ context: ChannelHandlerContext) {
-        let reads =
-            switch phase {
-            // Only reading detects the end of a client.
-            case .new, .ready, .asking, .offering: true
-            case .watching: !watches.isAnswering
-            case .busy, .closed: false
-            }
-        guard reads != isReading else { return }
-        isReading = reads
-        try? context.channel.syncOptions?.setOption(.autoRead, value: reads)
     }
 
     private func take(
-        _ request: any ServedRequest, _ size: Int, _ number: UInt32, _ context: ChannelHandlerContext
+        _ request: any ServedRequest, _ size: Int, _ number: UInt32
     ) throws(MessageError) {
         guard var caller else {
             guard let hello = request as? any Hello else { throw .invalid }
-            return meet(hello, number, context)
+            return meet(hello, number)
         }
         guard represented?.hasEnded != true else {
             server.answers.audit?.noteRefusal(of: caller, .agent(.refused), "the process has ended")
-            return refuse(.agent(.refused), number: number, context)
+            return refuse(.agent(.refused), number: number)
         }
         phase = .busy
         caller.isAttended = isNextAttended
@@ -200,60 +213,56 @@ final class Session: ChannelInboundHandler {
                 phase = .ready
                 return
             }
-            return reply([FailureReply(error)], number, context)
+            return reply([FailureReply(error)], number)
         }
         switch request {
-        case is StatusRequest: reply([StatusReply(server.status(for: caller))], number, context)
+        case is StatusRequest: reply([StatusReply(server.status(for: caller))], number)
         case is TurnRequest:
-            let here = NIOLoopBound((session: self, context: context), eventLoop: context.eventLoop)
-            let loop = context.eventLoop
             server.turns.wait(
-                Turns.Waiting(client: ObjectIdentifier(self), process: process.id) {
-                    loop.execute { here.value.session.hasTurn(number, here.value.context) }
-                } refuse: {
-                    loop.execute { here.value.session.hasNoTurn(number, here.value.context) }
+                Turns.Waiting(client: here.number, process: process.id) { [here] in
+                    here.execute { $0.hasTurn(number) }
+                } refuse: { [here] in
+                    here.execute { $0.hasNoTurn(number) }
                 })
         case is StopRequest:
             try? server.answers.audit?.note(.stop, by: caller)
-            reply([DoneReply()], number, context)
+            reply([DoneReply()], number)
             server.settings.stop()
         case let request as PresentRequest:
             isNextAttended = tickets.contains { $0.isEqual(to: request.value) }
-            reply([isNextAttended ? DoneReply() : FailureReply(.presenceRequired)], number, context)
+            reply([isNextAttended ? DoneReply() : FailureReply(.presenceRequired)], number)
         case let request as AuthenticateRequest where request.passphrase == nil:
-            authenticate(request, caller, number, context)
-        case is QuestionsRequest: offer(number, context)
-        case let request as WatchRequest: watch(request, caller, number, context)
-        case let part as StoreRequest: stage(part, size, number, context)
-        case let request as any VaultRequest: answer(request, number, context)
+            authenticate(request, caller, number)
+        case is QuestionsRequest: offer(number)
+        case let request as WatchRequest: watch(request, caller, number)
+        case let part as StoreRequest: stage(part, size, number)
+        case let request as any VaultRequest: answer(request, number)
         // A second greeting.
         default: throw .invalid
         }
     }
 
-    private func hasTurn(_ number: UInt32, _ context: ChannelHandlerContext) {
+    private func hasTurn(_ number: UInt32) {
         guard case .busy = phase, let caller else { return }
         let status = server.status(for: caller)
         // Nothing is left to unlock.
         if status.state == .unlocked {
-            server.turns.leave(ObjectIdentifier(self))
+            server.turns.leave(here.number)
         } else {
             // A person who does not answer a prompt blocks the others only for this time.
-            turnEnd?.cancel()
-            turnEnd = context.eventLoop.assumeIsolated().scheduleTask(in: Session.patienceForPerson) {
-                self.server.turns.leave(ObjectIdentifier(self))
-            }
+            timers.cancel(&turnEnd)
+            turnEnd = timers.start(Session.patienceForPerson) { [server, here] in server.turns.leave(here.number) }
         }
-        reply([StatusReply(status)], number, context)
+        reply([StatusReply(status)], number)
     }
 
-    private func hasNoTurn(_ number: UInt32, _ context: ChannelHandlerContext) {
+    private func hasNoTurn(_ number: UInt32) {
         guard case .busy = phase else { return }
-        reply([FailureReply(.agent(.busy))], number, context)
+        reply([FailureReply(.agent(.busy))], number)
     }
 
     /// Collects the parts of a store until the last one. Excessive parts are still read, and then refused.
-    private func stage(_ part: StoreRequest, _ size: Int, _ number: UInt32, _ context: ChannelHandlerContext) {
+    private func stage(_ part: StoreRequest, _ size: Int, _ number: UInt32) {
         isStaging = !part.isLast
         if stagingFailure == nil {
             if stagedBytes + size > server.settings.mostStaged {
@@ -274,117 +283,107 @@ final class Session: ChannelInboundHandler {
         let (all, deleted, failure) = (staged, stagedDeletes, stagingFailure)
         (staged, stagedDeletes, stagedBytes, stagingFailure) = ([], [], 0, nil)
         if let failure {
-            reply([FailureReply(failure)], number, context)
+            reply([FailureReply(failure)], number)
         } else {
-            answer(StoreRequest(all, replacing: part.replacing, deleting: deleted, isLast: true), number, context)
+            answer(StoreRequest(all, replacing: part.replacing, deleting: deleted, isLast: true), number)
         }
     }
 
     // MARK: Answering
 
-    private func answer(_ request: some VaultRequest, _ number: UInt32, _ context: ChannelHandlerContext) {
+    private func answer(_ request: some VaultRequest, _ number: UInt32) {
         guard let caller else { return }
         let answers = server.answers
-        if let replies = answers.answerAtOnce(request, of: caller) { return reply(replies[...], number, context) }
-        if request is any RemoteRequest { return answerPatiently(request, caller, number, context) }
-        let work: EventLoopFuture<[any AgentReply]>
+        if let replies = answers.answerAtOnce(request, of: caller) { return reply(replies[...], number) }
+        if request is any RemoteRequest { return answerPatiently(request, caller, number) }
         let derivesKeys = request is UnlockRequest || request is AuthenticateRequest || request is AnswerRequest
-        if derivesKeys {
-            // Not run on the pool: an attempt may be delayed, which must not delay others.
-            let promise = context.eventLoop.makePromise(of: [any AgentReply].self)
-            server.unlocking.async { promise.succeed(answers.answer(request, of: caller)) }
-            work = promise.futureResult
-        } else {
-            work = server.pool.runIfActive(eventLoop: context.eventLoop) { answers.answer(request, of: caller) }
+        let work: @Sendable () -> Void = { [here] in
+            let replies = answers.answer(request, of: caller)
+            here.execute { $0.finish(replies, derivesKeys: derivesKeys, number) }
         }
-        work.assumeIsolated().whenComplete { result in
-            guard case .success(let replies) = result else { return }
-            if derivesKeys, !(replies[0] is FailureReply) { self.server.noteProof() }
-            guard case .busy = self.phase else { return }
-            if let ticket = replies[0] as? TicketReply { self.tickets.append(ticket.value) }
-            self.reply(replies[...], number, context)
-        }
+        // Not run on the pool: an attempt may be delayed, which must not delay others.
+        if derivesKeys { server.unlocking.async(execute: work) } else { server.pool.run(work) }
+    }
+
+    private func finish(_ replies: [any AgentReply], derivesKeys: Bool, _ number: UInt32) {
+        if derivesKeys, !(replies[0] is FailureReply) { server.noteProof() }
+        guard case .busy = phase else { return }
+        if let ticket = replies[0] as? TicketReply { tickets.append(ticket.value) }
+        reply(replies[...], number)
     }
 
     /// Executes a request that may wait for a remote.
-    private func answerPatiently(
-        _ request: some VaultRequest, _ caller: Caller, _ number: UInt32, _ context: ChannelHandlerContext
-    ) {
-        let here = NIOLoopBound((session: self, context: context), eventLoop: context.eventLoop)
-        let isBrief = request is CheckRemotesRequest
-        server.remoteWork.run(on: context.eventLoop, isBrief: isBrief) { [answers = server.answers] in
-            answers.answer(request, of: caller)
-        } _: { replies in
-            guard case .busy = here.value.session.phase else { return }
-            here.value.session.reply(replies[...], number, here.value.context)
+    private func answerPatiently(_ request: some VaultRequest, _ caller: Caller, _ number: UInt32) {
+        let work: @Sendable () -> Void = { [here, answers = server.answers] in
+            let replies = answers.answer(request, of: caller)
+            here.execute { $0.finish(replies, derivesKeys: false, number) }
         }
+        // A check takes some seconds at most, and so may run on a thread beyond the pool.
+        request is CheckRemotesRequest ? DispatchQueue.global().async(execute: work) : server.remotePool.run(work)
     }
 
     /// Writes replies one after the other, each after the previous one was written.
-    func reply(_ replies: ArraySlice<any AgentReply>, _ number: UInt32, _ context: ChannelHandlerContext) {
+    func reply(_ replies: ArraySlice<any AgentReply>, _ number: UInt32) {
         guard let first = replies.first else {
-            deadline?.cancel()
-            deadline = nil
-            guard !closesWhenDone else { return close(context) }
+            timers.cancel(&deadline)
+            guard !closesWhenDone else { return close() }
             phase = .ready
-            return goOn(context)
+            return goOn()
         }
-        if deadline == nil { wait(Session.patienceForReader, context) }
-        write(first.frame(number), context).assumeIsolated().whenComplete { result in
-            guard case .busy = self.phase else { return }
-            switch result {
-            case .success:
-                self.deadline?.cancel()
-                self.deadline = nil
-                self.reply(replies.dropFirst(), number, context)
-            case .failure: self.close(context)
-            }
+        if deadline == nil { wait(Session.patienceForReader) }
+        write(first.frame(number)) { [unowned self] in
+            guard case .busy = phase else { return }
+            timers.cancel(&deadline)
+            reply(replies.dropFirst(), number)
         }
     }
 
-    func write(_ frame: Frame, _ context: ChannelHandlerContext) -> EventLoopFuture<Void> {
-        var buffer = context.channel.allocator.buffer(
-            capacity: Frame.headLength + frame.body.count + frame.secretsLength)
-        buffer.writeBytes(frame.open)
-        for secret in frame.secrets {
-            secret.withBytes { bytes in
-                // The bytes are copied before the span ends.
-                _ = unsafe bytes.withUnsafeBytes { unsafe buffer.writeBytes($0) }
-            }
+    /// - Parameter end: called once the socket has taken the frame, unless the connection ends before.
+    func write(_ frame: Frame, _ end: @escaping () -> Void = {}) {
+        outbox.append(frame, end)
+        flush()
+    }
+
+    /// Whether the client reads what it is sent.
+    var isRead: Bool { outbox.count < Session.mostUnread }
+
+    private static let mostUnread = 64 << 10
+
+    private func flush() {
+        // An end may write the next frame: many frames must not nest as many calls.
+        guard !isFlushing else { return }
+        isFlushing = true
+        defer { isFlushing = false }
+        while !isClosed, !outbox.isEmpty {
+            guard let ends = outbox.write(to: descriptor) else { return close() }
+            guard !ends.isEmpty else { return }
+            for end in ends { end() }
         }
-        let future = context.writeAndFlush(wrapOutboundOut(buffer))
-        guard frame.secretsLength > 0 else { return future }
-        // The write has ended, successfully or not.
-        future.whenComplete { [buffer] _ in buffer.wipe() }
-        return future
     }
 
     /// Sends an error, and ends the connection.
     ///
     /// - Parameter number: the number of the request; 0 for the connection itself.
-    func refuse(_ error: VaultError, number: UInt32 = 0, _ context: ChannelHandlerContext) {
+    func refuse(_ error: VaultError, number: UInt32 = 0) {
         phase = .busy
-        write(FailureReply(error).frame(number), context).assumeIsolated().whenComplete { _ in self.close(context)
-        }
+        write(FailureReply(error).frame(number)) { [unowned self] in close() }
     }
 
-    func turnAway(_ context: ChannelHandlerContext) { refuse(.agent(.busy), context) }
+    func turnAway() { refuse(.agent(.busy)) }
 
-    func wait(_ patience: TimeAmount, _ context: ChannelHandlerContext) {
-        deadline?.cancel()
-        deadline = context.eventLoop.assumeIsolated().scheduleTask(in: patience) { self.close(context) }
+    private func wait(_ patience: Duration) {
+        timers.cancel(&deadline)
+        deadline = timers.start(patience) { [unowned self] in close() }
     }
 
     /// Ends the connection after the answer to the current request.
-    func closeWhenDone(_ context: ChannelHandlerContext) {
+    func closeWhenDone() {
         switch phase {
         case .busy, .asking: closesWhenDone = true
-        default: close(context)
+        default: close()
         }
     }
 
-    func close(_ context: ChannelHandlerContext) {
-        phase = .closed
-        context.close(promise: nil)
-    }
+    /// Ends the connection; ``Connections`` frees it.
+    func close() { phase = .closed }
 }

@@ -12,7 +12,7 @@ final class Turns: Sendable {
 
     /// A client that waits for a turn.
     struct Waiting: Sendable {
-        let client: ObjectIdentifier
+        let client: Int
         let process: Int32
         /// Whether the turn is unnecessary once the vault is unlocked.
         var isForUnlocking = true
@@ -66,7 +66,7 @@ final class Turns: Sendable {
     }
 
     /// Ends the turn or the wait of a client that has gone or has exceeded its time. The next client's turn may begin.
-    func leave(_ client: ObjectIdentifier) {
+    func leave(_ client: Int) {
         let next = state.withLock { state in
             state.waiting.removeAll { $0.client == client }
             return state.holder?.client == client ? Turns.pass(on: &state) : []

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-internal import NIOCore
 internal import Vault
 
 /// The watches of one connection, by the number of their requests. Those with changes take turns, so that a busy one
@@ -14,8 +13,8 @@ struct Watches {
     var isTelling = false
     /// The number of replies that are being written: at most two.
     var unread = 0
-    /// The task that closes the connection of a client that does not read.
-    var readerEnd: Scheduled<Void>?
+    /// The timer that closes the connection of a client that does not read.
+    var readerEnd: Int?
 
     /// The most watches of a process on all its connections: each costs time for every change of an item, and memory
     /// for 256 changes.
@@ -32,9 +31,4 @@ struct Watches {
     mutating func append(_ number: UInt32) { if sequences[number] != nil { waiting.append(number) } }
 
     mutating func next() -> UInt32? { waiting.isEmpty ? nil : waiting.removeFirst() }
-
-    mutating func end() {
-        readerEnd?.cancel()
-        self = Watches()
-    }
 }

@@ -139,13 +139,13 @@ struct InsistingTests {
     private final class Line: Sendable {
         let turns = Turns { true }
         let heard = Mutex<[String]>([])
-        private let clients = Mutex<[String: NSObject]>([:])
+        private let clients = Mutex<[String: Int]>([:])
 
-        private func id(_ client: String) -> ObjectIdentifier {
+        private func id(_ client: String) -> Int {
             clients.withLock { clients in
-                let object = clients[client] ?? NSObject()
-                clients[client] = object
-                return ObjectIdentifier(object)
+                let number = clients[client] ?? clients.count
+                clients[client] = number
+                return number
             }
         }
 

@@ -181,17 +181,14 @@ struct PresenceTests {
     @Test func `eight doors are enough, and a question in another's place ends the asking of that one`() {
         let questions = Questions(clock: HeldClock())
         let heard = Mutex<[QuestionEvent]>([])
-        let doors = (0..<9).map { _ in NSObject() }
-        let isTaken = doors.map { door in
-            questions.add(
-                .init(id: ObjectIdentifier(door), process: 1) { event in heard.withLock { $0.append(event) } })
+        let isTaken = (0..<9).map { door in
+            questions.add(.init(id: door, process: 1) { event in heard.withLock { $0.append(event) } })
         }
         #expect(isTaken == Array(repeating: true, count: 8) + [false])
         let ids = [QuestionID.random(SeededRandom("a")), .random(SeededRandom("b"))]
-        let askers = [NSObject(), NSObject()]
-        for (id, asker) in zip(ids, askers) {
+        for (asker, id) in ids.enumerated() {
             let question = PersonQuestion(id, process: 9, program: "", reason: "")
-            questions.ask(question, for: ObjectIdentifier(asker), []) { _ in }
+            questions.ask(question, for: asker, []) { _ in }
         }
         let events = heard.withLock { $0 }
         guard events.count == 3, case .asked(let first) = events[0], case .withdrawn(let gone) = events[1],
@@ -205,12 +202,12 @@ struct PresenceTests {
 
     @Test func `a question is its door's process's alone`() throws {
         let questions = Questions(clock: HeldClock())
-        let (one, two, asker) = (NSObject(), NSObject(), NSObject())
+        let (one, two, asker) = (1, 2, 3)
         let id = QuestionID.random(SeededRandom("q"))
-        _ = questions.add(.init(id: ObjectIdentifier(one), process: 1) { _ in })
-        _ = questions.add(.init(id: ObjectIdentifier(two), process: 2) { _ in })
+        _ = questions.add(.init(id: one, process: 1) { _ in })
+        _ = questions.add(.init(id: two, process: 2) { _ in })
         let question = PersonQuestion(id, process: 9, program: "", reason: "")
-        questions.ask(question, for: ObjectIdentifier(asker), []) { _ in }
+        questions.ask(question, for: asker, []) { _ in }
         try questions.check(id, from: 1)
         for process: Int32 in [2, 3] {
             #expect(throws: VaultError.agent(.refused)) { try questions.check(id, from: process) }

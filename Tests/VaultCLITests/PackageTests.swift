@@ -209,10 +209,7 @@ private let hasRelease =
                 ncurses
                 swift
                 swift-argument-parser
-                swift-atomics
-                swift-collections
                 swift-log
-                swift-nio
                 swift-system
                 vault
                 bill-of-materials: ./libpam-vault.deb is another file

@@ -58,14 +58,14 @@ extension SecretService {
             }
             // Each pending call keeps its pipe open.
             try checkWaiting(client)
-            underWay += 1
+            turns.underWay += 1
             Task {
                 let response = await hand(application, sink, client)
                 try? reply(message) { answer throws(BusError) in
                     try answer.append(response.rawValue)
                     try answer.append([])
                 }
-                underWay -= 1
+                turns.underWay -= 1
             }
         default: throw .unknownMethod("the object has no such method")
         }

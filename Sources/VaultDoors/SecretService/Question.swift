@@ -56,24 +56,3 @@ final class Question {
         for number in waiting.keys.sorted() { answer(number, outcome) }
     }
 }
-
-/// A prompt object: the action to be taken once its question is answered.
-struct ServicePrompt {
-    enum Purpose {
-        case unlock([ServiceObject])
-        case createCollection(label: String, alias: String)
-    }
-
-    /// The unique name of the client for which it was made; to other clients it does not exist.
-    let owner: String
-    let purpose: Purpose
-    var isShown = false
-}
-
-/// A search without a result, because the vault was locked. Programs see a locked item.
-struct LockedSearch {
-    let owner: String
-    let attributes: ItemAttributes
-    /// The group searched; `nil` for all collections.
-    let group: String?
-}

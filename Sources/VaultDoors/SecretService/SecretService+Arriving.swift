@@ -13,9 +13,9 @@ extension SecretService {
     /// - Parameter message: the message of the connection.
     /// - Returns: `nil` if the client must be identified first; the message is queued.
     func client(_ name: String, _ message: BusMessage) throws(ServiceRefusal) -> ServiceClient? {
-        if let client = clients[name] { return client }
+        if let client = holdings.clients[name] { return client }
         if let waiting = arriving[name] {
-            guard waiting.count < SecretService.mostArriving.ofOne else { throw .tooMany("too much waits already") }
+            guard waiting.count < SecretService.mostArriving.ofOne else { throw CallTurns.tooMany }
             try wait(name, message)
             return nil
         }
@@ -35,7 +35,7 @@ extension SecretService {
 
     private func wait(_ name: String, _ message: BusMessage) throws(ServiceRefusal) {
         guard arriving.values.reduce(0, { $0 + $1.count }) < SecretService.mostArriving.ofAll else {
-            throw .tooMany("too much waits already")
+            throw CallTurns.tooMany
         }
         arriving[name, default: []].append(message)
     }
@@ -50,7 +50,7 @@ extension SecretService {
 
     private func enter(_ name: String, _ process: DoorClient) -> ServiceClient {
         let client = ServiceClient(name: name, process: process)
-        clients[name] = client
+        holdings.enter(client)
         return client
     }
 }

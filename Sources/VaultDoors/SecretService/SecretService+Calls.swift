@@ -22,12 +22,14 @@ extension SecretService {
             else { return false }
             try answer(message, call, ServiceCall.Kind(object), properties)
         case .closeSession:
-            guard case .session(let number) = object, let session = sessions[number] else { throw .noSuchObject }
+            guard case .session(let number) = object, let session = holdings.session(number) else {
+                throw .noSuchObject
+            }
             guard session.owner == client.name else { throw .denied }
-            sessions[number] = nil
+            holdings.removeSession(number)
             try reply(message)
         case .prompt, .dismiss:
-            guard case .prompt(let number) = object, let prompt = prompts[number], prompt.owner == client.name else {
+            guard case .prompt(let number) = object, holdings.prompt(number)?.owner == client.name else {
                 throw .noSuchObject
             }
             try reply(message)
@@ -90,7 +92,7 @@ extension SecretService {
 
     private func openSession(_ message: BusMessage, _ client: ServiceClient) async throws(ServiceRefusal) {
         let algorithm = try reading { () throws(BusError) in try message.text() }
-        try checkLimits(client)
+        try makeRoom(for: client)
         let session: ServiceSession
         var publicKey: [UInt8]?
         switch algorithm {
@@ -111,20 +113,19 @@ extension SecretService {
                 try ServiceSession.encrypted(of: name, given)
             }
             // The client may have gone meanwhile, or opened further sessions.
-            try checkLimits(client)
+            try makeRoom(for: client)
         default: throw .notSupported("that algorithm is not known")
         }
-        let number = nextNumber()
-        sessions[number] = session
+        let object = holdings.add(session)
         let key = publicKey
         try reply(message) { answer throws(BusError) in
             if let key { try answer.append(variantOf: key.span) } else { try answer.append(variantOf: "") }
-            try answer.append(path: ServiceObject.session(number).path)
+            try answer.append(path: object.path)
         }
     }
 
     func session(_ path: String, of client: ServiceClient) throws(ServiceRefusal) -> ServiceSession {
-        guard case .session(let number)? = ServiceObject(path), let session = sessions[number],
+        guard case .session(let number)? = ServiceObject(path), let session = holdings.session(number),
             session.owner == client.name
         else { throw .noSession }
         return session

@@ -151,7 +151,7 @@ extension SecretService {
     func noteUnlocked(_ view: VaultView) -> Task<Void, Never> {
         view.turn(isUnlocked: true)
         // The pending question is settled.
-        question?.stop.stop()
+        asking.question?.stop.stop()
         return Task {
             let groups = (try? await list(view))?.groups ?? []
             // If the vault was locked meanwhile, clients were notified of that, which takes precedence.
@@ -241,7 +241,7 @@ extension SecretService {
     ///
     /// - Parameter isList: whether the signal has whole lists, which go only to clients that have read them.
     private func audience(_ view: VaultView, isList: Bool = false) -> [String] {
-        clients.values.filter { viewAtOnce(for: $0) === view && ($0.looksAtLists || !isList) }.map(\.name)
+        holdings.clients.values.filter { viewAtOnce(for: $0) === view && ($0.looksAtLists || !isList) }.map(\.name)
     }
 
     func signal(_ event: Event, at object: ServiceObject, _ subject: ServiceObject, _ view: VaultView) {
@@ -271,18 +271,18 @@ extension SecretService {
     }
 
     func signalMemory(_ event: Event, _ id: UUID, _ client: ServiceClient) {
-        let key = memoryKey(client)
-        for other in clients.values where memoryKey(other) == key {
+        let key = MemoryKey(client)
+        for other in holdings.clients.values where MemoryKey(other) == key {
             try? send(event.member, at: .collection(.session), to: other.name) { signal throws(BusError) in
                 try signal.append(path: ServiceObject.item(.session, id).path)
             }
         }
-        guard memoryLists.insert(key).inserted else { return }
+        guard memories.beginList(of: key) else { return }
         Task {
             await DoorWorker.pause(for: ListTimer.afterChange)
-            memoryLists.remove(key)
-            let paths = (memories[key]?.order ?? []).map { ServiceObject.item(.session, $0).path }
-            for other in clients.values where other.looksAtLists && memoryKey(other) == key {
+            memories.endList(of: key)
+            let paths = memories[key].order.map { ServiceObject.item(.session, $0).path }
+            for other in holdings.clients.values where other.looksAtLists && MemoryKey(other) == key {
                 signalProperties([("Items", .paths(paths))], of: .collection(.session), to: other.name)
             }
         }

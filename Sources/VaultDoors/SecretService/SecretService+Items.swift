@@ -256,7 +256,7 @@ extension SecretService {
     ) async throws(ServiceRefusal) {
         if case .item(.session, let id) = object {
             guard memory(of: client).entries[id] != nil else { throw .noSuchObject }
-            memories[memoryKey(client), default: SessionCollection()].remove(id)
+            memories.remove(id, of: MemoryKey(client))
             signalMemory(.itemDeleted, id, client)
         } else {
             let view = try await unlockedView(for: client)
@@ -272,20 +272,12 @@ extension SecretService {
 
     // MARK: Memory
 
-    func memoryKey(_ client: ServiceClient) -> MemoryKey {
-        switch client.process.sandbox {
-        case nil: .user
-        case ""?: .process(client.process)
-        case let application?: .application(application)
-        }
-    }
-
-    func memory(of client: ServiceClient) -> SessionCollection { memories[memoryKey(client)] ?? SessionCollection() }
+    func memory(of client: ServiceClient) -> SessionCollection { memories[MemoryKey(client)] }
 
     func remember(
         _ entry: SessionCollection.Entry, _ id: UUID, _ client: ServiceClient, isNew: Bool
     ) throws(ServiceRefusal) {
-        try memories[memoryKey(client), default: SessionCollection()].set(entry, for: id)
+        try memories.set(entry, for: id, of: MemoryKey(client))
         signalMemory(isNew ? .itemCreated : .itemChanged, id, client)
     }
 

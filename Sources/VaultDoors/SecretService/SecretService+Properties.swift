@@ -62,10 +62,10 @@ extension SecretService {
     ) async throws(ServiceRefusal) -> [(name: String, value: BusValue)] {
         switch object {
         case .session(let number):
-            guard sessions[number]?.owner == client.name else { throw .noSuchObject }
+            guard holdings.session(number)?.owner == client.name else { throw .noSuchObject }
             return []
         case .prompt(let number):
-            guard prompts[number]?.owner == client.name else { throw .noSuchObject }
+            guard holdings.prompt(number)?.owner == client.name else { throw .noSuchObject }
             return []
         default: break
         }

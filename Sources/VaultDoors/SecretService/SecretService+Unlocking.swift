@@ -47,7 +47,7 @@ extension SecretService {
                     try await DoorWorker.attempt { () throws(VaultError) in try agent.lock() }
                 } catch { throw await refusal(error, view) }
                 // Every client is notified before the answer.
-                for other in Array(views.values) { _ = await isUnlockedNow(other) }
+                for other in views.all { _ = await isUnlockedNow(other) }
             } catch {
                 // Without an agent nothing is unlocked.
                 guard error == .isLocked || error == .noVault else { throw error }
@@ -100,33 +100,30 @@ extension SecretService {
     func makePrompt(
         _ purpose: ServicePrompt.Purpose, _ client: ServiceClient
     ) throws(ServiceRefusal) -> ServiceObject {
-        try checkLimits(client)
-        let number = nextNumber()
-        prompts[number] = ServicePrompt(owner: client.name, purpose: purpose)
-        return .prompt(number)
+        try makeRoom(for: client)
+        return holdings.add(ServicePrompt(owner: client.name, purpose: purpose))
     }
 
     /// Shows a prompt; a signal reports its end.
     func show(_ number: Int, _ client: ServiceClient) {
-        guard let prompt = prompts[number], !prompt.isShown else { return }
-        prompts[number]?.isShown = true
+        guard let prompt = holdings.beginShowing(number) else { return }
         Task {
             var makes = false
             if case .createCollection = prompt.purpose { makes = !house.hasVault }
             let outcome = await ask(
                 .prompt(number), client, patience: SecretService.patience, makesVault: makes)
-            question?.leave(.prompt(number))
+            asking.question?.leave(.prompt(number))
             await complete(number, client, isDone: outcome == .done)
         }
     }
 
     func dismiss(_ number: Int, _ client: ServiceClient) {
-        question?.leave(.prompt(number))
+        asking.question?.leave(.prompt(number))
         Task { await complete(number, client, isDone: false) }
     }
 
     private func complete(_ number: Int, _ client: ServiceClient, isDone: Bool) async {
-        guard let prompt = prompts.removeValue(forKey: number) else { return }
+        guard let prompt = holdings.removePrompt(number) else { return }
         var (result, isDismissed): (BusValue, Bool)
         switch prompt.purpose {
         case .unlock(let objects):
@@ -166,27 +163,27 @@ extension SecretService {
         _ holder: Question.Holder, _ client: ServiceClient, patience: Duration, makesVault: Bool = false
     ) async -> PromptOutcome? {
         // A client that disconnected during its call would keep the question open.
-        guard clients[client.name] != nil, !isClosing else { return .dismissed }
-        guard !dismissals.isResting([client.process.name], at: sinceBeginning) else { return .dismissed }
+        guard holdings.clients[client.name] != nil, !isClosing else { return .dismissed }
+        guard !asking.isResting(client.process) else { return .dismissed }
         // A cancelled question has no answer for this call; wait for its end.
-        while let asked = self.question, asked.stop.isStopped {
-            _ = await withCheckedContinuation { _ = asked.wait($0, ServiceProgram(client.process)) }
+        while let asked = asking.question, asked.stop.isStopped {
+            _ = await withCheckedContinuation { _ = asked.wait($0, client.program) }
         }
         let question: Question
-        if let asked = self.question {
+        if let asked = asking.question {
             question = asked
             question.join(holder, client.process)
         } else {
             guard house.canAsk, let new = Question() else { return .unavailable }
             question = new
-            self.question = question
+            asking.question = question
             question.join(holder, client.process)
             let (house, process, stop) = (house, client.process, question.stop)
-            let asking = asking
-            asking.enter()
+            let shown = shownPrompts
+            shown.enter()
             Task {
                 let outcome = await DoorWorker.run {
-                    defer { asking.leave() }
+                    defer { shown.leave() }
                     return makesVault
                         ? house.makeVault(for: process, until: stop) : house.unlock(for: process, until: stop)
                 }
@@ -194,7 +191,7 @@ extension SecretService {
             }
         }
         return await withCheckedContinuation { continuation in
-            giveUp(question, question.wait(continuation, ServiceProgram(client.process)), after: patience)
+            giveUp(question, question.wait(continuation, client.program), after: patience)
         }
     }
 
@@ -209,20 +206,13 @@ extension SecretService {
     private func stopWaiting(for question: Question?, _ number: Int) { question?.answer(number, nil) }
 
     private func end(_ question: Question, _ outcome: PromptOutcome) async {
-        if self.question === question { self.question = nil }
+        if asking.question === question { asking.question = nil }
         var outcome = outcome
         // The vault may have been unlocked elsewhere, which ends the question.
-        for client in clients.values where question.clients.contains(client.process) {
+        for client in holdings.clients.values where question.clients.contains(client.process) {
             if (try? await unlockedView(for: client)) != nil { outcome = .done }
         }
-        if outcome == .done { dismissals.forget(question.clients.map(\.name)) }
-        if outcome == .dismissed, !question.stop.isStopped {
-            dismissals.note(question.clients.map(\.name), at: sinceBeginning)
-        }
+        asking.noteEnd(of: question, outcome)
         question.end(outcome)
     }
-}
-
-extension DoorClient {
-    fileprivate var name: Refusals.Name { .process(process, startTime: startTime) }
 }

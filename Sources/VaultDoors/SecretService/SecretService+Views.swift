@@ -4,50 +4,38 @@ internal import Vault
 internal import VaultAgent
 
 extension SecretService {
-    /// The maximum number of clients with a connection of their own to the agent.
-    private static let mostViews = 16
-
     // MARK: Views
 
     /// Returns the view of a client, if it exists already.
-    func viewAtOnce(for client: ServiceClient) -> VaultView? { views[key(of: client)] }
-
-    /// Returns the key of a client's view; `nil` for the shared one.
-    private func key(of client: ServiceClient) -> DoorClient? {
-        client.isSandboxed || views[nil]?.agent.greeting.asksWhoClientsAre == true ? client.process : nil
-    }
+    func viewAtOnce(for client: ServiceClient) -> VaultView? { views[views.key(of: client)] }
 
     /// Returns the view of a client.
     ///
     /// - Throws: `.isLocked` if no agent runs, `.noVault`.
     func view(for client: ServiceClient) async throws(ServiceRefusal) -> VaultView {
-        if views[nil] == nil { _ = try await connect(nil) }
-        let key = key(of: client)
-        guard let process = key else {
-            guard let view = views[nil] else { throw .isLocked }
+        if views.shared == nil { _ = try await connect(nil) }
+        guard let process = views.key(of: client) else {
+            guard let view = views.shared else { throw .isLocked }
             return view
         }
-        viewsByUse.removeAll { $0 == process }
-        viewsByUse.append(process)
-        if let view = views[key] { return view }
-        while viewsByUse.count > SecretService.mostViews {
-            let oldest = viewsByUse.removeFirst()
-            views.removeValue(forKey: oldest)?.close()
-        }
+        views.use(process)
+        if let view = views[process] { return view }
         return try await connect(process)
     }
 
-    /// Connects a client to the agent. Calls that arrive meanwhile wait for the same connection, since the agent
-    /// accepts a limited number.
+    /// Connects a client to the agent.
     private func connect(_ client: DoorClient?) async throws(ServiceRefusal) -> VaultView {
-        let task =
-            connecting[client]
-            ?? Task {
-                defer { connecting[client] = nil }
-                do throws(ServiceRefusal) { views[client] = try await newView(for: client) } catch { return error }
-                return nil
+        let task = views.connection(of: client) {
+            Task {
+                do throws(ServiceRefusal) {
+                    views.endConnection(of: client, try await newView(for: client))
+                    return nil
+                } catch {
+                    views.endConnection(of: client, nil)
+                    return error
+                }
             }
-        connecting[client] = task
+        }
         if let refusal = await task.value { throw refusal }
         guard let view = views[client] else { throw .isLocked }
         return view
@@ -123,8 +111,7 @@ extension SecretService {
     /// Drops a view whose agent has exited; the next call looks for another agent.
     func drop(_ view: VaultView) {
         if view.isUnlocked { noteLocked(view) }
-        view.close()
-        if views[view.client] === view { views[view.client] = nil }
+        views.drop(view)
     }
 
     // MARK: Finding
@@ -237,7 +224,7 @@ extension SecretService {
             }
             throw .isLocked
         case .search(_, let number):
-            guard let search = searches[number], search.owner == client.name else { throw .noSuchObject }
+            guard let search = holdings.search(number), search.owner == client.name else { throw .noSuchObject }
             let found = try await find(search.attributes, in: search.group, view)
             if let first = found.items.first { return first }
             guard found.isAll else { throw .isLocked }

@@ -4,6 +4,7 @@ internal import FoundationEssentials
 internal import Vault
 internal import VaultAgent
 internal import VaultBus
+internal import VaultLoop
 
 /// The reason why a door cannot be opened.
 package enum DoorError: Error, Equatable, Sendable {
@@ -25,7 +26,7 @@ package enum DoorError: Error, Equatable, Sendable {
 ///
 /// The connection, and all state, belongs to one queue. Blocking work runs elsewhere.
 package actor SecretService {
-    private let loop: DoorLoop
+    private let loop: SocketLoop
     package nonisolated var unownedExecutor: UnownedSerialExecutor { unsafe loop.asUnownedSerialExecutor() }
 
     /// The interfaces to be served.
@@ -44,47 +45,21 @@ package actor SecretService {
 
     let connection: BusConnection
     let house: any DoorHouse
+    /// The prompts that are shown to the user.
+    let shownPrompts = DispatchGroup()
     private let ended: @Sendable (DoorError) -> Void
     private var isServing = false
     /// Whether the service is closing: no more questions are asked, since a program whose question ended would ask
     /// again.
     private(set) var isClosing = false
-    /// The number of calls being answered, without those that wait for the user.
-    var underWay = 0
-    /// The number of calls that gather secrets of many items, and the calls that wait for their turn.
-    private var gathering: (count: Int, waiting: [CheckedContinuation<Void, Never>]) = (0, [])
-    /// The pending questions to the user.
-    let asking = DispatchGroup()
-
-    var clients: [String: ServiceClient] = [:]
+    var turns = CallTurns()
     /// The messages of clients that are being identified.
     var arriving: [String: [BusMessage]] = [:]
-    /// The views by client; the key `nil` is the view shared by all clients without one of their own.
-    var views: [DoorClient?: VaultView] = [:]
-    /// The views whose agents are being asked. A task returns the reason why there is no view.
-    var connecting: [DoorClient?: Task<ServiceRefusal?, Never>] = [:]
-    /// The clients with a view, in the order of their last use.
-    var viewsByUse: [DoorClient] = []
-    var sessions: [Int: ServiceSession] = [:]
-    var prompts: [Int: ServicePrompt] = [:]
-    var searches: [Int: LockedSearch] = [:]
-    var memories: [MemoryKey: SessionCollection] = [:]
-    /// The memories whose lists are to be sent.
-    var memoryLists: Set<MemoryKey> = []
-    /// The number of searches of each program that wait for the user.
-    var waiting: [ServiceProgram: Int] = [:]
-    var question: Question?
+    var holdings = ClientHoldings()
+    var views = ViewTable()
+    var memories = SessionMemories()
+    var asking = Asking()
     var lists = ListTimer()
-    /// The processes that the user has refused.
-    var dismissals = Refusals()
-    private let beginning = ContinuousClock.now
-    var sinceBeginning: Duration { beginning.duration(to: .now) }
-    private var number = 0
-
-    /// The maximum number of calls answered at the same time: each keeps its message, which may have 16 MiB.
-    private static let mostCalls = 64
-    /// The maximum number of calls that gather secrets of many items at the same time: each may have 60 MiB of them.
-    private static let mostGatherings = 2
 
     /// Connects to the bus and takes the names.
     ///
@@ -96,7 +71,7 @@ package actor SecretService {
         ended: @escaping @Sendable (DoorError) -> Void
     ) throws(DoorError) -> SecretService {
         let service: SecretService
-        guard let loop = DoorLoop(label: "vault.door") else { throw .noDescriptors }
+        guard let loop = SocketLoop(label: "vault.door") else { throw .noDescriptors }
         do throws(BusError) { service = try SecretService(loop, address, house, ended) } catch {
             throw error == .noLibrary ? .noLibrary : .noBus
         }
@@ -106,14 +81,14 @@ package actor SecretService {
             }
         }
         try begun.get()
-        service.loop.run { [weak service] in service?.assumeIsolated { $0.pump() } }
+        service.loop.run { [weak service] _ in service?.assumeIsolated { $0.pump() } }
         return service
     }
 
     deinit { loop.end() }
 
     private init(
-        _ loop: DoorLoop, _ address: String?, _ house: any DoorHouse, _ ended: @escaping @Sendable (DoorError) -> Void
+        _ loop: SocketLoop, _ address: String?, _ house: any DoorHouse, _ ended: @escaping @Sendable (DoorError) -> Void
     ) throws(BusError) {
         self.loop = loop
         connection = try BusConnection(address, patience: .seconds(10))
@@ -144,18 +119,17 @@ package actor SecretService {
     /// messages, and no other client is delayed.
     ///
     /// - Returns: the event to wait for.
-    private func pump() -> DoorLoop.Event {
+    private func pump() -> SocketLoop.Wait {
         do throws(BusError) {
-            for _ in 0..<SecretService.mostCalls where isServing {
+            for _ in 0..<CallTurns.mostCalls where isServing {
                 // The next finished call makes room.
-                guard underWay < SecretService.mostCalls else { return .none }
+                guard turns.underWay < CallTurns.mostCalls else { return .none }
                 switch try connection.next() {
                 case .message(let message): take(message)
                 case .progress: continue
                 case .nothing:
-                    return DoorLoop.Event(
-                        descriptor: connection.descriptor, isForWriting: connection.wantsToWrite,
-                        patience: connection.rest)
+                    let events: SocketLoop.Events = connection.wantsToWrite ? [.reading, .writing] : .reading
+                    return SocketLoop.Wait([(connection.descriptor, events)], patience: connection.rest)
                 }
             }
         } catch { end() }
@@ -165,24 +139,16 @@ package actor SecretService {
 
     /// Gathers secrets, a limited number of calls at a time.
     func inTurn<R>(_ body: () async throws(ServiceRefusal) -> R) async throws(ServiceRefusal) -> R {
-        if gathering.count < SecretService.mostGatherings {
-            gathering.count += 1
-        } else {
-            // A call that ends passes its turn on.
-            await withCheckedContinuation { gathering.waiting.append($0) }
-        }
-        defer {
-            if gathering.waiting.isEmpty { gathering.count -= 1 } else { gathering.waiting.removeFirst().resume() }
-        }
+        if !turns.beginGathering() { await withCheckedContinuation { turns.wait($0) } }
+        defer { turns.endGathering() }
         return try await body()
     }
 
     private func end() {
         isServing = false
         isClosing = true
-        for view in views.values { view.close() }
-        views = [:]
-        question?.stop.stop()
+        views.closeAll()
+        asking.question?.stop.stop()
         ended(.busLost)
     }
 
@@ -195,12 +161,12 @@ package actor SecretService {
         }
         let deadline = DispatchTime.now() + 2
         _ = stopped.wait(timeout: deadline)
-        _ = asking.wait(timeout: deadline)
+        _ = shownPrompts.wait(timeout: deadline)
     }
 
     private func stopAsking() {
         isClosing = true
-        question?.stop.stop()
+        asking.question?.stop.stop()
     }
 
     func take(_ message: BusMessage) {
@@ -220,15 +186,15 @@ package actor SecretService {
                 path: message.objectPath, interface: message.interface, member: message.member,
                 signature: message.signature)
             if call == .get || call == .getAll, [.service, .collection].contains(ServiceCall.Kind(object)) {
-                clients[sender]?.looksAtLists = true
+                holdings.noteListsRead(by: sender)
             }
             if try answerAtOnce(message, object, call, client) { return }
-            underWay += 1
+            turns.underWay += 1
             Task {
                 do throws(ServiceRefusal) { try await answer(message, object, call, client) } catch {
                     refuse(message, error)
                 }
-                underWay -= 1
+                turns.underWay -= 1
             }
         } catch { refuse(message, error) }
     }
@@ -273,43 +239,16 @@ package actor SecretService {
         do throws(BusError) { return try body() } catch { throw ServiceRefusal(error) }
     }
 
-    /// Returns the number of a new object: no path repeats within the life of the process.
-    func nextNumber() -> Int {
-        number += 1
-        return number
-    }
-
     // MARK: Clients
 
     /// Frees all state of a client that has disconnected.
     private func forgetClient(_ name: String) {
         arriving[name] = nil
-        guard let client = clients.removeValue(forKey: name) else { return }
-        sessions = sessions.filter { $0.value.owner != name }
-        searches = searches.filter { $0.value.owner != name }
-        for (number, prompt) in prompts where prompt.owner == name {
-            prompts[number] = nil
-            question?.leave(.prompt(number))
-        }
-        question?.leave(.search(name))
-        if !clients.values.contains(where: { memoryKey($0) == memoryKey(client) }),
-            case .process = memoryKey(client)
-        {
-            memories[memoryKey(client)] = nil
-        }
-        if !clients.values.contains(where: { $0.process == client.process }) {
-            views.removeValue(forKey: client.process)?.close()
-            viewsByUse.removeAll { $0 == client.process }
-        }
+        guard let (client, prompts) = holdings.remove(name) else { return }
+        for number in prompts { asking.question?.leave(.prompt(number)) }
+        asking.question?.leave(.search(name))
+        let rest = holdings.clients.values
+        if !rest.contains(where: { MemoryKey($0) == MemoryKey(client) }) { memories.forget(MemoryKey(client)) }
+        if !rest.contains(where: { $0.process == client.process }) { views.remove(client.process) }
     }
-}
-
-/// A connection of the bus that has called.
-struct ServiceClient: Sendable {
-    let name: String
-    let process: DoorClient
-    /// Whether the client has read properties that include whole lists.
-    var looksAtLists = false
-
-    var isSandboxed: Bool { process.sandbox != nil }
 }

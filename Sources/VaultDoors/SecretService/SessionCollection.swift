@@ -8,6 +8,42 @@ enum MemoryKey: Hashable {
     case user
     case application(String)
     case process(DoorClient)
+
+    init(_ client: ServiceClient) {
+        switch client.process.sandbox {
+        case nil: self = .user
+        case ""?: self = .process(client.process)
+        case let application?: self = .application(application)
+        }
+    }
+}
+
+/// The collections `session` of all owners.
+struct SessionMemories {
+    private var collections: [MemoryKey: SessionCollection] = [:]
+    /// The owners whose lists are to be sent.
+    private var listsDue: Set<MemoryKey> = []
+
+    subscript(_ owner: MemoryKey) -> SessionCollection { collections[owner] ?? SessionCollection() }
+
+    /// - Throws: `.tooMany` if there is no room for it.
+    mutating func set(
+        _ entry: SessionCollection.Entry, for id: UUID, of owner: MemoryKey
+    ) throws(ServiceRefusal) {
+        try collections[owner, default: SessionCollection()].set(entry, for: id)
+    }
+
+    mutating func remove(_ id: UUID, of owner: MemoryKey) { collections[owner]?.remove(id) }
+
+    /// Forgets the items of a process that has no connection left; those of other owners stay.
+    mutating func forget(_ owner: MemoryKey) {
+        if case .process = owner { collections[owner] = nil }
+    }
+
+    /// - Returns: `false` if the owner's list is about to be sent already.
+    mutating func beginList(of owner: MemoryKey) -> Bool { listsDue.insert(owner).inserted }
+
+    mutating func endList(of owner: MemoryKey) { listsDue.remove(owner) }
 }
 
 /// The collection `session`, which cannot be locked: items that live as long as this process.

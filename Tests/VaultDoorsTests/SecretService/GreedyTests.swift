@@ -8,24 +8,30 @@ import VaultBus
 extension SecretService {
     /// Gives a connection the state that this many calls would create.
     fileprivate func fill(_ name: String, sessions: Int = 0, prompts: Int = 0, searches: Int = 0) {
-        for _ in 0..<sessions { self.sessions[nextNumber()] = .plain(of: name) }
-        for _ in 0..<prompts { self.prompts[nextNumber()] = ServicePrompt(owner: name, purpose: .unlock([])) }
+        for _ in 0..<sessions { _ = holdings.add(.plain(of: name)) }
+        for _ in 0..<prompts { _ = holdings.add(ServicePrompt(owner: name, purpose: .unlock([]))) }
         for number in 0..<searches {
-            guard let attributes = try? ItemAttributes(["k": "\(number)"]) else { continue }
-            self.searches[nextNumber()] = LockedSearch(owner: name, attributes: attributes, group: nil)
+            guard let client = holdings.clients[name], let attributes = try? ItemAttributes(["k": "\(number)"]) else {
+                continue
+            }
+            _ = try? holdings.standIn(for: attributes, in: nil, client)
         }
     }
 
-    fileprivate var counts: [Int] { [sessions.count, prompts.count, searches.count] }
-    fileprivate var promptOwners: Int { Set(prompts.values.map(\.owner)).count }
+    fileprivate var counts: [Int] { [holdings.sessions.count, holdings.prompts.count, holdings.searches.count] }
+    fileprivate var promptOwners: Int { Set(holdings.prompts.values.map(\.owner)).count }
 
     /// Whether a client may wait for a person beside a program that holds every place, and which of the program's waits
     /// is ended for it; `nil` if the client may not wait.
     fileprivate func waits(_ name: String, beside program: ServiceProgram, of count: Int) async -> Bool? {
-        guard let client = clients[name] else { return nil }
+        guard let client = holdings.clients[name] else { return nil }
         guard let asked = Question() else { return nil }
-        (question, waiting) = (asked, [program: count])
-        defer { (question, waiting) = (nil, [:]) }
+        asking.question = asked
+        for _ in 0..<count { turns.beginSearch(of: program) }
+        defer {
+            asking.question = nil
+            for _ in 0..<count { turns.endSearch(of: program) }
+        }
         var isRefused = false
         let outcome = await withCheckedContinuation { continuation in
             let number = asked.wait(continuation, program)
@@ -39,7 +45,7 @@ extension SecretService {
 
 /// Programs that exhaust a limit, beside a modest one.
 @Suite(.enabled(if: PrivateBus.isThere)) struct GreedyTests {
-    private static let (one, all) = SecretService.limits
+    private static let (one, all) = ClientHoldings.mostObjects
 
     private func greedy(_ world: ServiceWorld, _ count: Int) throws -> [BusClient] {
         try (0..<count).map { try world.sandboxed("org.example.Greedy\($0)") }
@@ -110,7 +116,7 @@ extension SecretService {
             #expect(try world.look { await $0.waits(name, beside: greedy, of: Self.all - 1) } == false)
             // A program whose waits cannot be ended has no place to give up.
             let own = try world.look { service in
-                await service.clients[name].map { ServiceProgram($0.process) }
+                await service.holdings.clients[name]?.program
             }
             let program = try #require(own)
             #expect(try world.look { await $0.waits(name, beside: program, of: Self.one) } == nil)

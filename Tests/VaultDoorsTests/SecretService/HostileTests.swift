@@ -11,10 +11,10 @@ import VaultCrypto
 @testable import VaultDoors
 
 extension SecretService {
-    fileprivate var isIdle: Bool { underWay == 0 }
-    fileprivate var leftOver: [Int] { [prompts.count, searches.count, sessions.count] }
-    fileprivate var isAsking: Bool { question != nil }
-    fileprivate var heldQuestion: WeakQuestion { WeakQuestion(question) }
+    fileprivate var isIdle: Bool { turns.underWay == 0 }
+    fileprivate var leftOver: [Int] { [holdings.prompts.count, holdings.searches.count, holdings.sessions.count] }
+    fileprivate var isAsking: Bool { asking.question != nil }
+    fileprivate var heldQuestion: WeakQuestion { WeakQuestion(asking.question) }
 }
 
 private final class WeakQuestion: @unchecked Sendable {
@@ -359,8 +359,8 @@ extension ServiceWorld {
 }
 
 extension SecretService {
-    fileprivate func believeUnlocked() async { for view in Array(views.values) { await noteUnlocked(view).value } }
+    fileprivate func believeUnlocked() async { for view in views.all { await noteUnlocked(view).value } }
 
     /// Makes the next call look for the agent.
-    fileprivate func forgetViews() { for view in Array(views.values) { drop(view) } }
+    fileprivate func forgetViews() { for view in views.all { drop(view) } }
 }

@@ -76,7 +76,7 @@ import VaultCrypto
         try await aside {
             let world = try ServiceWorld()
             let (client, other) = (try world.client(), try world.client())
-            let sessions = try (0..<SecretService.limits.ofOne).map { number in
+            let sessions = try (0..<ClientHoldings.mostObjects.ofOne).map { number in
                 try (number % 2 == 0 ? client : other).plainSession()
             }
             for each in [client, other, try world.client()] {

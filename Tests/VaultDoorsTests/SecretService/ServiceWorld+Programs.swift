@@ -19,7 +19,7 @@ extension SecretService {
         let process = DoorClient(
             process: getpid(), startTime: startTime ?? ProcessTable.startTime(of: getpid()) ?? 0, program: "app",
             sandbox: sandbox)
-        clients[name] = ServiceClient(name: name, process: process)
+        holdings.enter(ServiceClient(name: name, process: process))
     }
 }
 

@@ -2,19 +2,20 @@
 import Glibc
 import SystemPackage
 import Testing
+import VaultLoop
 
 @testable import VaultDoors
 
-struct DoorLoopTests {
+struct SocketLoopTests {
     @Test func `a process that may open no more files hears that, and does not hang`() async {
         await #expect(processExitsWith: .success) {
-            #expect(DoorLoop(label: "with") != nil)
+            #expect(SocketLoop(label: "with") != nil)
             let house = try TestHouse(FilePath("/nowhere"))
             var limit = rlimit()
             guard getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0 else { throw Errno.badAddress }
             limit.rlim_cur = 0
             guard setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0 else { throw Errno.badAddress }
-            #expect(DoorLoop(label: "without") == nil)
+            #expect(SocketLoop(label: "without") == nil)
             // A question could not learn that its answer is no longer wanted.
             #expect(PromptStop() == nil)
             #expect(SSHLine().watched { _ in true } == nil)
