@@ -88,12 +88,29 @@ let package = Package(
             swiftSettings: settings),
         .target(name: "VaultLoop", dependencies: ["CLinux"], swiftSettings: settings),
         .target(name: "VaultBus", dependencies: ["VaultFormat", "VaultCrypto", "CBus"], swiftSettings: settings),
+        // What every door needs: its clients, the port to the vault, and questions to a person.
         .target(
-            name: "VaultDoors",
+            name: "VaultDoorKit",
+            dependencies: ["VaultAgent", "Vault", "VaultFormat", "VaultCrypto", "CLinux", system],
+            swiftSettings: settings),
+        .target(
+            name: "VaultSecretService",
             dependencies: [
-                "VaultBus", "VaultAgent", "VaultLoop", "Vault", "VaultFormat", "VaultCrypto", "CLinux", system,
+                "VaultDoorKit", "VaultBus", "VaultLoop", "VaultAgent", "Vault", "VaultFormat", "VaultCrypto", "CLinux",
             ],
             swiftSettings: settings),
+        .target(
+            name: "VaultSSHAgent",
+            dependencies: ["VaultDoorKit", "VaultAgent", "Vault", "VaultFormat", "VaultCrypto", "CLinux"],
+            swiftSettings: settings),
+        .target(
+            name: "VaultBrowser", dependencies: ["VaultDoorKit", "VaultAgent", "Vault", "VaultFormat", "VaultCrypto"],
+            swiftSettings: settings),
+        .target(
+            name: "VaultCredentials", dependencies: ["VaultDoorKit", "VaultAgent", "Vault", "VaultCrypto", "CLinux"],
+            swiftSettings: settings),
+        .target(
+            name: "VaultGit", dependencies: ["Vault", "VaultFormat", "VaultCrypto"], swiftSettings: settings),
         .target(
             name: "VaultImport",
             dependencies: ["VaultBus", "Vault", "VaultFormat", "VaultCrypto", "CExpat"],
@@ -119,8 +136,9 @@ let package = Package(
         .target(
             name: "VaultCLI",
             dependencies: [
-                "VaultDoors", "VaultBus", "VaultImport", "VaultSyncPostgres", "VaultSync", "VaultAgentServer",
-                "VaultAgent", "Vault", "VaultStorage", "VaultFormat", "VaultCrypto", "CLinux",
+                "VaultSecretService", "VaultSSHAgent", "VaultBrowser", "VaultCredentials", "VaultGit", "VaultDoorKit",
+                "VaultBus", "VaultImport", "VaultSyncPostgres", "VaultSync", "VaultAgentServer", "VaultAgent", "Vault",
+                "VaultStorage", "VaultFormat", "VaultCrypto", "CLinux",
                 ofCommand("ArgumentParser", "swift-argument-parser"),
                 system,
             ],
@@ -171,14 +189,16 @@ let package = Package(
         .testTarget(
             name: "VaultDoorsTests",
             dependencies: [
-                "VaultDoors", "VaultBus", "CBus", "CLinux", "VaultLoop", "VaultAgentServer", "VaultAgent", "Vault",
-                "VaultStorage", "VaultFormat", "VaultCrypto", "TestSupport", system,
+                "VaultSecretService", "VaultSSHAgent", "VaultBrowser", "VaultCredentials", "VaultGit", "VaultDoorKit",
+                "VaultBus", "CBus", "CLinux", "VaultLoop", "VaultAgentServer", "VaultAgent", "Vault", "VaultStorage",
+                "VaultFormat", "VaultCrypto", "TestSupport", system,
             ],
             exclude: ["SecretService/hostile.py", "SSH/Samples"], swiftSettings: testSettings),
         .testTarget(
             name: "VaultImportTests",
             dependencies: [
-                "VaultImport", "VaultDoors", "VaultBus", "Vault", "VaultFormat", "VaultCrypto", "TestSupport", system,
+                "VaultImport", "VaultSSHAgent", "VaultBus", "Vault", "VaultFormat", "VaultCrypto", "TestSupport",
+                system,
             ],
             exclude: ["secrets.py"], swiftSettings: testSettings),
         .testTarget(
@@ -225,8 +245,9 @@ if Context.environment["VAULT_FUZZING"] != nil {
         .target(
             name: "Fuzzing",
             dependencies: [
-                "VaultCLI", "VaultDoors", "VaultImport", "VaultAgent", "Vault", "VaultStorage", "VaultFormat",
-                "VaultCrypto", "TestSupport", system,
+                "VaultCLI", "VaultSecretService", "VaultSSHAgent", "VaultBrowser", "VaultCredentials", "VaultGit",
+                "VaultDoorKit", "VaultImport", "VaultAgent", "Vault", "VaultStorage", "VaultFormat", "VaultCrypto",
+                "TestSupport", system,
                 ofCommand("ArgumentParser", "swift-argument-parser"),
             ],
             path: "Tests",

@@ -3,7 +3,7 @@ internal import Glibc
 internal import SystemPackage
 internal import Vault
 internal import VaultCrypto
-internal import VaultDoors
+internal import VaultDoorKit
 
 /// Asks for a passphrase if the process has no terminal: in a window, or at the terminal named by `$GPG_TTY`.
 final class PassphraseDialog {

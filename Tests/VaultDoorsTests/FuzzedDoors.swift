@@ -4,7 +4,10 @@ import Vault
 import VaultCrypto
 import VaultFormat
 
-@testable import VaultDoors
+@testable import VaultBrowser
+@testable import VaultCredentials
+@testable import VaultGit
+@testable import VaultSSHAgent
 
 /// Every parser of input at a door, except the bus, whose messages libsystemd parses.
 enum FuzzedDoors: UInt8, CaseIterable {

@@ -6,7 +6,8 @@ import VaultAgent
 import VaultBus
 import VaultCrypto
 
-@testable import VaultDoors
+@testable import VaultSSHAgent
+import VaultDoorKit
 
 /// Items that an application planted in its own group for the user's own programs to find.
 struct PlantedItemTests {

@@ -5,7 +5,7 @@ import Testing
 import Vault
 import VaultCrypto
 
-import VaultDoors
+import VaultSSHAgent
 @testable import VaultImport
 
 /// JSON in locked memory, and the products that write it.

@@ -3,7 +3,8 @@ internal import ArgumentParser
 internal import CLinux
 internal import Glibc
 internal import Vault
-internal import VaultDoors
+internal import VaultBrowser
+internal import VaultDoorKit
 
 /// The native-messaging host that a browser starts for its extension: this command, called by the name
 /// `vault-browser-host`.

@@ -2,7 +2,7 @@
 internal import ArgumentParser
 internal import FoundationEssentials
 internal import Vault
-internal import VaultDoors
+internal import VaultBrowser
 
 struct Browsers: ParsableCommand {
     static let configuration = CommandConfiguration(

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 internal import FoundationEssentials
 internal import SystemPackage
-internal import VaultDoors
+internal import VaultBrowser
 
 /// The native-messaging manifest that tells a browser which program an extension may call.
 struct BrowserManifest: Codable {

@@ -5,7 +5,8 @@ internal import Glibc
 internal import SystemPackage
 internal import Vault
 internal import VaultAgentServer
-internal import VaultDoors
+internal import VaultDoorKit
+internal import VaultSecretService
 
 struct Doors: ParsableCommand {
     static let configuration = CommandConfiguration(

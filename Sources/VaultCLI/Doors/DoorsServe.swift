@@ -5,7 +5,9 @@ internal import Synchronization
 internal import SystemPackage
 internal import Vault
 internal import VaultAgentServer
-internal import VaultDoors
+internal import VaultCredentials
+internal import VaultDoorKit
+internal import VaultSecretService
 
 /// The doors that a process serves.
 struct ServedDoors {

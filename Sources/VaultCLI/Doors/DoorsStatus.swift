@@ -3,7 +3,8 @@ internal import ArgumentParser
 internal import FoundationEssentials
 internal import SystemPackage
 internal import Vault
-internal import VaultDoors
+internal import VaultDoorKit
+internal import VaultSSHAgent
 
 struct DoorsStatus: ParsableCommand {
     static let configuration = CommandConfiguration(

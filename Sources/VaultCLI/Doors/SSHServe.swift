@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 internal import SystemPackage
 internal import Vault
-internal import VaultDoors
+internal import VaultSSHAgent
 
 /// The socket of the ssh agent, served by this process.
 final class SSHServe {

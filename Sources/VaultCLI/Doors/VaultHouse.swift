@@ -6,7 +6,8 @@ internal import SystemPackage
 internal import Vault
 internal import VaultAgent
 internal import VaultCrypto
-internal import VaultDoors
+internal import VaultDoorKit
+internal import VaultSecretService
 internal import VaultStorage
 
 /// The vault, its agent and its prompts, for the doors of a process.

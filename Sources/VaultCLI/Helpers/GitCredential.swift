@@ -4,7 +4,7 @@ internal import FoundationEssentials
 internal import Glibc
 internal import Vault
 internal import VaultCrypto
-internal import VaultDoors
+internal import VaultGit
 
 struct GitCredential: HelperCommand, PlainCommand {
     static let link = "git-credential-vault"

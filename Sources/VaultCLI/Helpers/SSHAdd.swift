@@ -4,7 +4,7 @@ internal import FoundationEssentials
 internal import Glibc
 internal import SystemPackage
 internal import Vault
-internal import VaultDoors
+internal import VaultSSHAgent
 
 struct SSHAdd: ParsableCommand {
     static let configuration = CommandConfiguration(

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 internal import VaultCrypto
-internal import VaultDoors
+internal import VaultSSHAgent
 internal import VaultImport
 
 extension SSHKeyItem {

@@ -8,7 +8,7 @@ import VaultAgent
 import VaultAgentServer
 import VaultCrypto
 
-@testable import VaultDoors
+@testable import VaultBrowser
 
 /// A browser served by an agent that logs every secret that it hands out.
 struct BrowserAuditTests {

@@ -5,7 +5,8 @@ import Testing
 import Vault
 import VaultCrypto
 
-@testable import VaultDoors
+@testable import VaultBrowser
+@testable import VaultDoorKit
 
 /// Refusals of an extension's requests.
 struct BrowserRefusalTests {

@@ -5,7 +5,8 @@ import Testing
 import Vault
 import VaultCrypto
 
-@testable import VaultDoors
+@testable import VaultBrowser
+import VaultDoorKit
 
 /// The dialogue of the stock extension with this host, step by step.
 struct BrowserTranscriptTests {

@@ -6,7 +6,8 @@ import Testing
 import Vault
 import VaultCrypto
 
-@testable import VaultDoors
+@testable import VaultBrowser
+@testable import VaultDoorKit
 
 /// A vault in this process, and a scripted person.
 final class TestBrowserHouse: BrowserHouse {

@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 import VaultCrypto
 
-@testable import VaultDoors
+@testable import VaultBrowser
 
 struct NativeFrameTests {
     private func number(_ value: UInt32) -> [UInt8] { withUnsafeBytes(of: value) { Array($0) } }

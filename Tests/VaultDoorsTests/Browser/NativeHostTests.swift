@@ -8,7 +8,8 @@ import VaultAgent
 import VaultAgentServer
 import VaultCrypto
 
-@testable import VaultDoors
+@testable import VaultBrowser
+@testable import VaultDoorKit
 
 /// The host between two pipes.
 struct NativeHostTests {

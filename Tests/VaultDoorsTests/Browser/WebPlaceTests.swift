@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import Testing
 
-@testable import VaultDoors
+@testable import VaultBrowser
 
 /// The match between pages and logins.
 struct WebPlaceTests {

@@ -2,7 +2,7 @@
 import TestSupport
 import Testing
 
-@testable import VaultDoors
+@testable import VaultCredentials
 
 struct CredentialRequestTests {
     private func request(_ name: String) -> CredentialRequest? { CredentialRequest([0] + Array(name.utf8)) }

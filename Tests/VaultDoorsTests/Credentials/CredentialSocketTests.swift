@@ -9,7 +9,8 @@ import VaultAgent
 import VaultAgentServer
 import VaultCrypto
 
-@testable import VaultDoors
+@testable import VaultCredentials
+import VaultDoorKit
 
 /// A vault, its agent, and the socket from which units read their credentials.
 private final class CredentialWorld: @unchecked Sendable {

@@ -5,7 +5,7 @@ import Testing
 import Vault
 import VaultCrypto
 
-@testable import VaultDoors
+@testable import VaultGit
 
 /// A vault behind git's helper.
 private struct GitWorld {

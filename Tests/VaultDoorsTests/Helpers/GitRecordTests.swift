@@ -4,7 +4,7 @@ import Testing
 import Vault
 import VaultCrypto
 
-@testable import VaultDoors
+@testable import VaultGit
 
 struct GitRecordTests {
     private func record(_ text: String) throws -> GitRecord { try record(Array(text.utf8)) }

@@ -10,7 +10,7 @@ import VaultAgentServer
 import VaultCrypto
 
 @testable import Vault
-@testable import VaultDoors
+@testable import VaultDoorKit
 
 /// A door that asks a person when an item requires consent.
 struct PresenceDoorTests {

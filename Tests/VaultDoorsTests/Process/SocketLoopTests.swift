@@ -4,7 +4,9 @@ import SystemPackage
 import Testing
 import VaultLoop
 
-@testable import VaultDoors
+@testable import VaultDoorKit
+@testable import VaultSSHAgent
+@testable import VaultSecretService
 
 struct SocketLoopTests {
     @Test func `a process that may open no more files hears that, and does not hang`() async {

@@ -4,7 +4,7 @@ import TestSupport
 import VaultCrypto
 import VaultFormat
 
-@testable import VaultDoors
+@testable import VaultDoorKit
 
 /// A scripted pinentry that records its input.
 struct FakePinentry {

@@ -4,7 +4,7 @@ import Testing
 import VaultCrypto
 import VaultFormat
 
-@testable import VaultDoors
+@testable import VaultDoorKit
 
 struct PinentryTests {
     private let question = PromptQuestion(["Unlock the vault"])

@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 import VaultAgent
 
-@testable import VaultDoors
+@testable import VaultDoorKit
 
 /// Untrusted text in a question.
 struct PromptQuestionTests {

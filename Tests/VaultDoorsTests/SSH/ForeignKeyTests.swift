@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 import VaultCrypto
 
-@testable import VaultDoors
+@testable import VaultSSHAgent
 
 /// Signatures of elliptic curves, from their numbers. The public point belongs to the private number 1: the generator
 /// as printed in FIPS 186-4. The tests of the ssh protocol cover RSA keys and keys made by OpenSSH.

@@ -3,7 +3,8 @@ import TestSupport
 import Testing
 import VaultCrypto
 
-@testable import VaultDoors
+@testable import VaultSSHAgent
+import VaultDoorKit
 
 /// The agent's answers, request by request.
 struct SSHAgentTests {

@@ -6,7 +6,8 @@ import Testing
 import Vault
 import VaultAgentServer
 
-@testable import VaultDoors
+@testable import VaultSSHAgent
+import VaultDoorKit
 
 /// Keys that a door serves to no client, and state that it does not keep for all clients.
 struct SSHBoundTests {

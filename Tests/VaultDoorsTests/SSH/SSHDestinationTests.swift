@@ -2,7 +2,7 @@
 import TestSupport
 import Testing
 
-@testable import VaultDoors
+@testable import VaultSSHAgent
 
 /// Connections bound to hosts, and keys restricted to certain hosts.
 struct SSHDestinationTests {

@@ -10,7 +10,8 @@ import VaultAgent
 import VaultAgentServer
 import VaultCrypto
 
-@testable import VaultDoors
+@testable import VaultSSHAgent
+import VaultDoorKit
 
 /// A door on a socket of its own, for the vault of an agent.
 final class SSHDoorWorld {

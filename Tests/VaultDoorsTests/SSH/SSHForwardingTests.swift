@@ -2,7 +2,8 @@
 import TestSupport
 import Testing
 
-@testable import VaultDoors
+@testable import VaultSSHAgent
+import VaultDoorKit
 
 /// Connections over which another machine asks.
 struct SSHForwardingTests {

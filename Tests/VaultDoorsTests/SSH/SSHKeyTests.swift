@@ -5,7 +5,7 @@ import Testing
 import VaultCrypto
 import VaultFormat
 
-@testable import VaultDoors
+@testable import VaultSSHAgent
 
 /// Keys, certificates and signatures in OpenSSH's formats.
 struct SSHKeyTests {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import Testing
 
-@testable import VaultDoors
+@testable import VaultSSHAgent
 
 struct SSHRightsTests {
     @Test func `rules that come while the door serves are for the programs behind it`() async throws {

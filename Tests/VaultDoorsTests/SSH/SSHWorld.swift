@@ -5,7 +5,8 @@ import TestSupport
 import VaultCrypto
 import VaultFormat
 
-@testable import VaultDoors
+@testable import VaultDoorKit
+@testable import VaultSSHAgent
 
 /// Keys, certificates and signatures made by OpenSSH 9.2 for these tests only.
 enum SSHSamples {

@@ -5,7 +5,7 @@ import Testing
 import VaultBus
 import VaultFormat
 
-@testable import VaultDoors
+@testable import VaultSecretService
 
 /// Arguments of valid types with random content.
 private struct RandomArguments {

@@ -10,7 +10,7 @@ import VaultAgentServer
 import VaultBus
 import VaultCrypto
 
-@testable import VaultDoors
+@testable import VaultSecretService
 
 /// A program on the bus.
 final class BusClient {

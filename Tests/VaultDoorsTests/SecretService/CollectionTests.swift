@@ -6,7 +6,7 @@ import Vault
 import VaultBus
 import VaultCrypto
 
-@testable import VaultDoors
+@testable import VaultSecretService
 
 /// Collections are access groups.
 @Suite(.enabled(if: PrivateBus.isThere)) struct ServiceCollectionTests {

@@ -5,7 +5,7 @@ import Testing
 import Vault
 import VaultFormat
 
-@testable import VaultDoors
+@testable import VaultSecretService
 
 /// The dispatch of messages, which depends on the header alone.
 struct ServiceDispatchTests {

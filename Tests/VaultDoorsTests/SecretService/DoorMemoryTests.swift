@@ -6,7 +6,7 @@ import VaultBus
 import VaultCrypto
 import VaultFormat
 
-@testable import VaultDoors
+@testable import VaultSecretService
 
 /// A client's end of a session that transfers secrets.
 private struct ClientSession {

@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 import VaultBus
 
-@testable import VaultDoors
+@testable import VaultSecretService
 
 /// The command with an agent and doors of its own: the release build, if given for these tests.
 final class DoorWorld {

@@ -3,7 +3,8 @@ import TestSupport
 import Testing
 import VaultBus
 
-@testable import VaultDoors
+@testable import VaultSecretService
+import VaultDoorKit
 
 extension SecretService {
     /// Gives a connection the state that this many calls would create.

@@ -8,7 +8,7 @@ import VaultAgent
 import VaultBus
 import VaultCrypto
 
-@testable import VaultDoors
+@testable import VaultSecretService
 
 extension SecretService {
     fileprivate var isIdle: Bool { turns.underWay == 0 }

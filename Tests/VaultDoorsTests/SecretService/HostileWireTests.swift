@@ -7,7 +7,7 @@ import Vault
 import VaultBus
 import VaultCrypto
 
-@testable import VaultDoors
+@testable import VaultSecretService
 
 /// A program that sends bytes that no library would.
 private final class RawClient {

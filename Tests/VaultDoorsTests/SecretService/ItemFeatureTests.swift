@@ -6,7 +6,8 @@ import VaultBus
 import VaultCrypto
 
 @testable import Vault
-@testable import VaultDoors
+@testable import VaultSecretService
+import VaultDoorKit
 
 /// Features of items that the doors' protocols cannot express.
 struct ItemFeatureTests {

@@ -7,7 +7,7 @@ import VaultAgent
 import VaultBus
 import VaultCrypto
 
-@testable import VaultDoors
+@testable import VaultSecretService
 
 /// Items of an unlocked vault, over the bus.
 @Suite(.enabled(if: PrivateBus.isThere)) struct ServiceItemTests {

@@ -6,7 +6,7 @@ import Vault
 import VaultBus
 import VaultCrypto
 
-@testable import VaultDoors
+@testable import VaultSecretService
 
 /// A locked vault: serves no secret, denies no item's existence, and asks the person.
 @Suite(.enabled(if: PrivateBus.isThere)) struct ServiceLockedTests {

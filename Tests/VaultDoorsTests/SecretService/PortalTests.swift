@@ -7,7 +7,7 @@ import Testing
 import Vault
 
 @testable import VaultBus
-@testable import VaultDoors
+@testable import VaultSecretService
 
 /// Secrets of sandboxed applications, over the portal.
 @Suite(.enabled(if: PrivateBus.isThere)) struct PortalTests {

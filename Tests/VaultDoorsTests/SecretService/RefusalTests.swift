@@ -6,7 +6,7 @@ import Vault
 import VaultBus
 import VaultCrypto
 
-@testable import VaultDoors
+@testable import VaultSecretService
 
 /// Forbidden, malformed and oversized requests of a program.
 @Suite(.enabled(if: PrivateBus.isThere)) struct ServiceRefusalTests {

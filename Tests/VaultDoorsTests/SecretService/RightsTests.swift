@@ -6,7 +6,9 @@ import Vault
 import VaultAgent
 import VaultBus
 
-@testable import VaultDoors
+@testable import VaultDoorKit
+@testable import VaultSSHAgent
+@testable import VaultSecretService
 
 extension SecretService {
     /// Simulates an examination of the client in progress.

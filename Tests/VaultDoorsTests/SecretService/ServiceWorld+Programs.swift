@@ -6,7 +6,8 @@ import Testing
 import VaultAgent
 import VaultBus
 
-@testable import VaultDoors
+@testable import VaultDoorKit
+@testable import VaultSecretService
 
 // A test's programs share its process, so the service is told that they are separate.
 

@@ -10,7 +10,8 @@ import VaultAgentServer
 import VaultBus
 import VaultCrypto
 
-@testable import VaultDoors
+@testable import VaultDoorKit
+@testable import VaultSecretService
 
 /// Limits concurrent tests with a bus, an agent and a service, so that their timeouts hold.
 private let places = DispatchSemaphore(value: 8)

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+package import Vault
+package import VaultAgent
+internal import VaultCrypto
+internal import Synchronization
+package import VaultDoorKit
+
+/// The services that the browser's door uses from its process.
+package protocol BrowserHouse: Sendable {
+    /// The name of the browser, for display.
+    var browser: String { get }
+
+    /// The identifier of the vault, 16 bytes; `nil` if there is no vault.
+    var vaultID: [UInt8]? { get }
+
+    /// Returns the vault if it is unlocked.
+    func openStore() -> (any ItemStore)?
+
+    /// Asks the user for the passphrase and unlocks the vault. Blocks until the user answers.
+    func unlock() -> PromptOutcome
+
+    func lock()
+
+    /// Asks the user for a confirmation. Blocks until the user answers.
+    func confirm(_ question: PromptQuestion) -> PromptOutcome
+}
+
+/// The agent's vault, for the browser that started this process: the rights are the intersection of both.
+package final class AgentBrowserHouse: BrowserHouse {
+    private let house: any DoorHouse
+    private let client: DoorClient
+    private let identifier: @Sendable () -> [UInt8]?
+    private let stop: PromptStop
+    private let held = Mutex<AgentClient?>(nil)
+
+    /// - Parameters:
+    ///   - client: the browser.
+    ///   - vaultID: returns the vault's identifier.
+    ///   - stop: cancels a pending question.
+    package init(
+        _ house: any DoorHouse, client: DoorClient, until stop: PromptStop,
+        vaultID: @escaping @Sendable () -> [UInt8]?
+    ) {
+        (self.house, self.client, self.stop, identifier) = (house, client, stop, vaultID)
+    }
+
+    package var browser: String { client.program }
+
+    package var vaultID: [UInt8]? { identifier() }
+
+    package func openStore() -> (any ItemStore)? {
+        guard let (agent, status) = agent(), status.state == .unlocked else { return nil }
+        return agent
+    }
+
+    /// Returns the agent and its current status; `nil` if no agent runs, or the browser has no rights.
+    package func agent() -> (agent: AgentClient, status: AgentStatus)? {
+        if let agent = held.withLock({ $0 }), let status = try? agent.status() { return (agent, status) }
+        let agent = try? house.agent(for: client)
+        held.withLock { $0 = agent }
+        guard let agent, let status = try? agent.status() else { return nil }
+        return (agent, status)
+    }
+
+    package func unlock() -> PromptOutcome {
+        guard house.hasVault, house.canAsk else { return .unavailable }
+        return house.unlock(for: client, until: stop)
+    }
+
+    package func lock() { try? agent()?.agent.lock() }
+
+    package func confirm(_ question: PromptQuestion) -> PromptOutcome {
+        house.canAsk ? house.confirm(question, until: stop) : .unavailable
+    }
+}

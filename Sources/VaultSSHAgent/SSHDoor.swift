@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+internal import CLinux
+internal import Glibc
+internal import Synchronization
+package import Vault
+internal import VaultCrypto
+package import VaultDoorKit
+
+/// A socket with the protocol of ssh-agent(1), by which the user's programs sign with the keys of the vault, and with
+/// those that they add.
+package final class SSHDoor: Sendable {
+    private let agent: SSHAgent
+    private let listener: DoorSource
+    private let timer = DoorTimer(on: "vault.ssh.timer")
+    private let clients: Clients
+
+    /// The connected clients.
+    private final class Clients: Sendable {
+        private let connections = Mutex<[Int: SSHConnection]>([:])
+        private let number = Atomic(0)
+
+        func take(_ client: Int32, _ agent: SSHAgent) {
+            guard connections.withLock(\.count) < SSHDoor.mostConnections else {
+                _ = Glibc.close(client)
+                return
+            }
+            let number = number.add(1, ordering: .relaxed).newValue
+            let connection = SSHConnection(client, agent) { [weak self] in
+                self?.connections.withLock { $0[number] = nil }
+            }
+            guard let connection else { return }
+            connections.withLock { $0[number] = connection }
+            connection.start()
+        }
+
+        func end() { for connection in connections.withLock({ Array($0.values) }) { connection.end() } }
+    }
+
+    /// The maximum number of clients at once: each shell on another machine with a forwarded agent is one.
+    static let mostConnections = 512
+
+    /// Listens, and serves the keys of a vault through its agent.
+    ///
+    /// - Parameters:
+    ///   - descriptor: a bound socket. Closed with the value, or if this returns `nil`.
+    ///   - keepsKeys: whether keys added without a lifetime are stored in the vault.
+    package convenience init?(_ descriptor: Int32, _ house: any DoorHouse, keepsKeys: Bool) {
+        self.init(descriptor, VaultSSHKeyring(house), HousePerson(house: house), keepsKeys: keepsKeys)
+    }
+
+    /// Listens, and stores added keys in an open vault.
+    ///
+    /// - Parameter descriptor: a bound socket. Closed with the value, or if this returns `nil`.
+    package convenience init?(_ descriptor: Int32, _ store: any ItemStore) {
+        self.init(descriptor, OpenSSHKeyring(store: store), NoPerson(), keepsKeys: true)
+    }
+
+    private init?(_ descriptor: Int32, _ keyring: any SSHKeyring, _ person: any SSHPerson, keepsKeys: Bool) {
+        // accept(2) on an inherited socket might block for a connection that has gone meanwhile.
+        guard fcntl(descriptor, F_SETFL, O_NONBLOCK) == 0, listen(descriptor, 128) == 0 else {
+            _ = Glibc.close(descriptor)
+            return nil
+        }
+        let (clients, timer) = (Clients(), timer)
+        let agent = SSHAgent(keyring, person, keepsKeys: keepsKeys) { end in
+            timer.move(to: end.map { ContinuousClock.now.duration(to: $0) })
+        }
+        (self.agent, self.clients) = (agent, clients)
+        listener = DoorSource(descriptor, on: "vault.ssh") { _ in
+            var client = clinux_accept(descriptor, SSHConnection.patience)
+            while client >= 0 {
+                clients.take(Int32(client), agent)
+                client = clinux_accept(descriptor, SSHConnection.patience)
+            }
+            // Without a free descriptor the client stays in the backlog, and the source would fire again at once.
+            if [EMFILE, ENFILE].contains(Int32(-client)) { usleep(20_000) }
+        } gone: {
+            _ = Glibc.close(descriptor)
+        }
+        timer.start { [weak agent] in agent?.removeEnded() }
+        listener.start()
+    }
+
+    deinit { close() }
+
+    /// Cancels all questions, stops signing, and wipes the keys in memory.
+    package func close() {
+        listener.end()
+        timer.end()
+        clients.end()
+        agent.close()
+    }
+}
+
+/// The user, asked through a door's process.
+private struct HousePerson: SSHPerson {
+    let house: any DoorHouse
+
+    func unlock(for client: DoorClient, isForwarded: Bool, until stop: PromptStop) -> PromptOutcome {
+        guard house.hasVault, house.canAsk else { return .unavailable }
+        return house.unlock(for: client, isForwarded: isForwarded, until: stop)
+    }
+
+    func confirm(_ question: [String], for client: DoorClient, until stop: PromptStop) -> PromptOutcome {
+        house.confirm(PromptQuestion(question), until: stop)
+    }
+}
+
+/// No user to ask: the vault is open.
+private struct NoPerson: SSHPerson {
+    func unlock(for client: DoorClient, isForwarded: Bool, until stop: PromptStop) -> PromptOutcome { .unavailable }
+
+    func confirm(_ question: [String], for client: DoorClient, until stop: PromptStop) -> PromptOutcome {
+        .unavailable
+    }
+}
+
+/// A vault, opened by this process or by an agent, that only stores added keys. None of its keys is used: any program
+/// of the user may connect meanwhile, and the vault was not opened for that.
+private struct OpenSSHKeyring: SSHKeyring {
+    let store: any ItemStore
+
+    private func trying<R>(_ body: (SSHItems) throws(VaultError) -> R) throws(SSHRefusal) -> R {
+        do throws(VaultError) { return try body(SSHItems(store)) } catch { throw SSHRefusal(error) }
+    }
+
+    func keys(for client: DoorClient) throws(SSHRefusal) -> [StoredSSHKey] { [] }
+
+    func key(_ key: SSHPublicKey, for client: DoorClient) throws(SSHRefusal) -> (key: StoredSSHKey, file: Secret)? {
+        throw .denied
+    }
+
+    func keep(_ new: NewSSHKey, for client: DoorClient) throws(SSHRefusal) {
+        let file = try new.file()
+        do throws(VaultError) { try SSHItems(store).keep(new, file: file) } catch { throw SSHRefusal(error) }
+    }
+
+    func remove(_ name: SSHKeyName, for client: DoorClient) throws(SSHRefusal) -> SSHCertificate? {
+        let removed = try trying { items throws(VaultError) in try items.remove(name) }
+        guard removed.isFound else { throw .denied }
+        return removed.certificate
+    }
+}

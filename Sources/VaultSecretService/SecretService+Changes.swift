@@ -1,0 +1,300 @@
+// SPDX-License-Identifier: Apache-2.0
+internal import FoundationEssentials
+internal import Vault
+internal import VaultAgent
+internal import VaultBus
+internal import VaultDoorKit
+
+/// Schedules the signals with whole lists: programs expect whole lists, and their cost grows with the number of items.
+struct ListTimer {
+    /// The views whose lists are to be sent.
+    var waiting: Set<ObjectIdentifier> = []
+    /// The time of the last signal for each view.
+    var sent: [ObjectIdentifier: ContinuousClock.Instant] = [:]
+
+    static let afterChange = Duration.milliseconds(250)
+    static let between = Duration.seconds(1)
+}
+
+extension SecretService {
+    /// The signals with the path of an object as argument.
+    enum Event: String {
+        case itemCreated = "ItemCreated"
+        case itemChanged = "ItemChanged"
+        case itemDeleted = "ItemDeleted"
+        case collectionCreated = "CollectionCreated"
+        case collectionChanged = "CollectionChanged"
+        case collectionDeleted = "CollectionDeleted"
+
+        var member: BusMember {
+            let kind: ServiceCall.Kind = rawValue.hasPrefix("Item") ? .collection : .service
+            return BusMember(interface: kind.interface, name: rawValue)
+        }
+    }
+
+    // MARK: Following
+
+    /// Follows the changes of the vault, for the lifetime of the view.
+    func follow(_ changes: ChangeSequence, _ view: VaultView) {
+        view.watching = Task { [weak view] in
+            // Reports of deleted items name their collections.
+            if let view { _ = try? await list(view) }
+            for await change in changes {
+                guard let view, !view.isClosed else { return }
+                await heard(change, view)
+            }
+            if let view { drop(view) }
+        }
+    }
+
+    private func heard(_ change: ItemChange, _ view: VaultView) async {
+        switch change.kind {
+        // The state may have changed again since, and the service may know already.
+        case .locked:
+            let wasUnlocked = view.isUnlocked
+            if await isUnlockedNow(view), wasUnlocked { noteUnlocked(view) }
+        case .unlocked: _ = await isUnlockedNow(view)
+        // The watch ends with the connection.
+        case .failed: return
+        case .many:
+            view.forget()
+            _ = try? await list(view)
+            for group in view.list?.groups ?? [] {
+                signal(.collectionChanged, at: .service, .collection(.group(group)), view)
+            }
+            noteLists(view)
+        case .added, .updated:
+            guard let id = change.id, let itemClass = change.itemClass, ServedItem.classes.contains(itemClass) else {
+                return
+            }
+            await heard(of: id, itemClass, isNew: change.kind == .added, view)
+        case .deleted:
+            if let id = change.id { noteDeleted(id, view) }
+        }
+    }
+
+    /// Handles a deletion, by a client of this door or another process: the second report has no effect.
+    ///
+    /// - Parameter group: the collection of the item before, if the view may have forgotten it.
+    func noteDeleted(_ id: UUID, in group: String? = nil, _ view: VaultView) {
+        let (group, count) = (group ?? view.group(of: id), view.list?.groups.count)
+        view.drop(id)
+        view.note { $0.remove(id) }
+        guard let group else {
+            // The item may have been the last one of a collection.
+            if view.list?.groups.count != count { noteLists(view) }
+            return
+        }
+        signal(.itemDeleted, at: .collection(.group(group)), .item(.group(group), id), view)
+        noteLists(view)
+    }
+
+    private func heard(of id: UUID, _ itemClass: ItemClass, isNew: Bool, _ view: VaultView) async {
+        let group = view.group(of: id)
+        if !isNew { view.drop(id) }
+        var (era, moment) = (view.era, view.moment)
+        var served = view[id]
+        if served == nil {
+            var query = Query(persistentReference: ItemRecord.persistentReference(itemClass, id))
+            query.leavesOutLocked = true
+            var items: [Item]?
+            // An item that a client deletes during the read must not reappear.
+            for _ in 0..<8 {
+                (era, moment) = (view.era, view.moment)
+                items = try? await view.agent.allMatching(query)
+                if moment == view.moment { break }
+            }
+            // An item that requires the user's consent from now on is missing as well, though the vault is unlocked.
+            if items?.isEmpty == true, await isUnlockedNow(view), era == view.era {
+                return noteDeleted(id, in: group, view)
+            }
+            guard era == view.era else { return }
+            if let record = items?.first, record[.service]?.text == CollectionRecord.service {
+                let (group, record) = (record[.accessGroup]?.text ?? "", CollectionRecord(record))
+                view.note { $0.records[group] = record }
+                return noteLists(view)
+            }
+            served = items?.first.flatMap { ServedItem($0) }
+            if let served { view.keep(served, as: moment) }
+        }
+        guard let served, case .group(let group) = served.collection, era == view.era else { return }
+        let old = view.list?.group(of: id)
+        view.note { $0.insert(id, itemClass, group) }
+        let collection = ServiceObject.collection(served.collection)
+        if let old, old != group {
+            signal(.itemDeleted, at: .collection(.group(old)), .item(.group(old), id), view)
+        }
+        let wasThere = old == group && !isNew
+        signal(wasThere ? .itemChanged : .itemCreated, at: collection, served.object, view)
+        if wasThere {
+            signalProperties(
+                [
+                    ("Label", .text(served.label)), ("Attributes", .texts(served.attributes.values)),
+                    ("Modified", .longNumber(served.record.modified.wholeSeconds)),
+                ], of: served.object, view)
+        } else {
+            noteLists(view)
+        }
+    }
+
+    func noteLocked(_ view: VaultView) {
+        guard view.isUnlocked else { return }
+        let groups = view.list?.groups ?? []
+        view.turn(isUnlocked: false)
+        for group in Set(groups + [view.home]) {
+            signalProperties([("Locked", .flag(true))], of: .collection(.group(group)), view)
+        }
+        noteLists(view)
+    }
+
+    /// - Returns: the task that notifies the clients, once the list is known.
+    @discardableResult
+    func noteUnlocked(_ view: VaultView) -> Task<Void, Never> {
+        view.turn(isUnlocked: true)
+        // The pending question is settled.
+        asking.question?.stop.stop()
+        return Task {
+            let groups = (try? await list(view))?.groups ?? []
+            // If the vault was locked meanwhile, clients were notified of that, which takes precedence.
+            guard view.isUnlocked else { return }
+            for group in Set(groups + [view.home]) {
+                signalProperties([("Locked", .flag(false))], of: .collection(.group(group)), view)
+            }
+            noteLists(view)
+        }
+    }
+
+    // MARK: Lists
+
+    /// Returns the list of items, reading it if necessary.
+    @discardableResult
+    func list(_ view: VaultView) async throws(ServiceRefusal) -> ItemList {
+        for _ in 0..<8 {
+            if let list = view.list { return list }
+            let (era, moment) = (view.era, view.moment)
+            let list = try await readList(view, as: moment)
+            guard await isUnlockedNow(view) else { throw .isLocked }
+            // The watch began earlier, so it reports changes made meanwhile.
+            if era == view.era { return view.keep(list, as: moment) }
+        }
+        throw .isLocked
+    }
+
+    private func readList(
+        _ view: VaultView, as moment: VaultView.Moment
+    ) async throws(ServiceRefusal) -> ItemList {
+        var list = ItemList()
+        for record in try await records(view) {
+            list.records[record[.accessGroup]?.text ?? ""] = CollectionRecord(record)
+        }
+        for itemClass in ServedItem.classes {
+            var query = Query(itemClass)
+            ItemAttributes.complete(&query)
+            for item in try await items(query, view) {
+                guard case .group(let group) = item.collection else { continue }
+                list.insert(item.id, itemClass, group)
+                view.keep(item, as: moment)
+            }
+        }
+        return list
+    }
+
+    private func records(_ view: VaultView) async throws(ServiceRefusal) -> [Item] {
+        do throws(VaultError) {
+            return try await view.agent.copyMatching(CollectionRecord.query())
+        } catch {
+            guard error != .itemNotFound else { return [] }
+            throw await refusal(error, view)
+        }
+    }
+
+    /// Schedules the signal with whole lists, rather than sending it for each change.
+    func noteLists(_ view: VaultView) {
+        let key = ObjectIdentifier(view)
+        guard lists.waiting.insert(key).inserted else { return }
+        var rest = ListTimer.afterChange
+        if let sent = lists.sent[key] { rest = max(rest, sent + ListTimer.between - .now) }
+        Task { [weak view] in
+            await DoorWorker.pause(for: rest)
+            lists.waiting.remove(key)
+            guard let view, !view.isClosed else { return lists.sent[key] = nil }
+            lists.sent[key] = .now
+            await sendLists(view)
+        }
+    }
+
+    private func sendLists(_ view: VaultView) async {
+        guard view.isUnlocked, let list = try? await list(view) else {
+            signalProperties([("Items", .paths([]))], of: .collection(.group(view.home)), view, isList: true)
+            return
+        }
+        signalProperties([("Collections", .paths(collections(list, view)))], of: .service, view, isList: true)
+        for group in Set(list.groups + [view.home]) {
+            let items = list.ids(in: group).map { ServiceObject.item(.group(group), $0).path }
+            signalProperties([("Items", .paths(items))], of: .collection(.group(group)), view, isList: true)
+        }
+    }
+
+    // MARK: Signals
+
+    /// Returns the clients that have called and see this view. Signals are not broadcast to all listeners: a sandbox
+    /// may be among them, and must not learn of objects that it cannot see.
+    ///
+    /// - Parameter isList: whether the signal has whole lists, which go only to clients that have read them.
+    private func audience(_ view: VaultView, isList: Bool = false) -> [String] {
+        holdings.clients.values.filter { viewAtOnce(for: $0) === view && ($0.looksAtLists || !isList) }.map(\.name)
+    }
+
+    func signal(_ event: Event, at object: ServiceObject, _ subject: ServiceObject, _ view: VaultView) {
+        for name in audience(view) {
+            try? send(event.member, at: object, to: name) { signal throws(BusError) in
+                try signal.append(path: subject.path)
+            }
+        }
+    }
+
+    func signalProperties(
+        _ properties: [(name: String, value: BusValue)], of object: ServiceObject, _ view: VaultView,
+        isList: Bool = false
+    ) {
+        for name in audience(view, isList: isList) { signalProperties(properties, of: object, to: name) }
+    }
+
+    func signalProperties(
+        _ properties: [(name: String, value: BusValue)], of object: ServiceObject, to name: String
+    ) {
+        let member = BusMember(interface: "org.freedesktop.DBus.Properties", name: "PropertiesChanged")
+        try? send(member, at: object, to: name) { signal throws(BusError) in
+            try signal.append(ServiceCall.Kind(object).interface)
+            try signal.append(properties)
+            try signal.appendArray(of: "s") { () throws(BusError) in }
+        }
+    }
+
+    func signalMemory(_ event: Event, _ id: UUID, _ client: ServiceClient) {
+        let key = MemoryKey(client)
+        for other in holdings.clients.values where MemoryKey(other) == key {
+            try? send(event.member, at: .collection(.session), to: other.name) { signal throws(BusError) in
+                try signal.append(path: ServiceObject.item(.session, id).path)
+            }
+        }
+        guard memories.beginList(of: key) else { return }
+        Task {
+            await DoorWorker.pause(for: ListTimer.afterChange)
+            memories.endList(of: key)
+            let paths = memories[key].order.map { ServiceObject.item(.session, $0).path }
+            for other in holdings.clients.values where other.looksAtLists && MemoryKey(other) == key {
+                signalProperties([("Items", .paths(paths))], of: .collection(.session), to: other.name)
+            }
+        }
+    }
+
+    func send(
+        _ member: BusMember, at object: ServiceObject, to name: String,
+        _ write: (BusMessage) throws(BusError) -> Void
+    ) throws(BusError) {
+        let signal = try connection.signal(member, at: object.path, to: name)
+        try write(signal)
+        try connection.send(signal)
+    }
+}

@@ -1,0 +1,295 @@
+// SPDX-License-Identifier: Apache-2.0
+internal import FoundationEssentials
+internal import Vault
+internal import VaultBus
+internal import VaultCrypto
+internal import VaultDoorKit
+
+/// The arguments of a call that creates an item.
+private struct NewItem {
+    var label = ""
+    var attributes: ItemAttributes
+    let secret: Secret
+    let contentType: String
+    let replaces: Bool
+}
+
+extension SecretService {
+    /// The maximum size of an item's attributes: 64 KiB.
+    static let attributesLimit = 64 << 10
+
+    func attributes(from message: BusMessage) throws(ServiceRefusal) -> ItemAttributes {
+        var values: [String: String] = [:]
+        var size = 0
+        try reading { () throws(BusError) in
+            try message.dictionary(of: "ss") { () throws(BusError) in
+                let (name, value) = (try message.text(), try message.text())
+                size += name.utf8.count + value.utf8.count
+                // Excess attributes are read, but not kept.
+                if size <= SecretService.attributesLimit { values[name] = value }
+            }
+        }
+        guard size <= SecretService.attributesLimit else {
+            throw .tooMany("the attributes of an item have at most 64 KiB")
+        }
+        return try ItemAttributes(values)
+    }
+
+    // MARK: Searching
+
+    func searchItems(
+        _ message: BusMessage, _ object: ServiceObject, _ client: ServiceClient
+    ) async throws(ServiceRefusal) {
+        let attributes = try attributes(from: message)
+        let collection = object == .service ? nil : try await collection(of: object, client)
+        let (unlocked, locked) = try await search(attributes, in: collection, client)
+        let isWhole = collection == nil
+        try reply(message) { answer throws(BusError) in
+            try answer.append(paths: isWhole ? unlocked : unlocked + locked)
+            if isWhole { try answer.append(paths: locked) }
+        }
+    }
+
+    /// - Returns: the paths of readable items, and of placeholders for those that are not.
+    private func search(
+        _ attributes: ItemAttributes, in collection: CollectionName?, _ client: ServiceClient
+    ) async throws(ServiceRefusal) -> (unlocked: [String], locked: [String]) {
+        var paths: [String] = []
+        if collection == nil || collection == .session {
+            paths = memory(of: client).search(attributes).map { ServiceObject.item(.session, $0).path }
+        }
+        guard collection != .session else { return (paths, []) }
+        let group: String? = if case .group(let name)? = collection { name } else { nil }
+        if let found = try await findNow(attributes, in: group, client) {
+            paths += found.items.map(\.object.path)
+            // Items that can be read while locked are a sufficient answer.
+            if found.isAll || !paths.isEmpty { return (paths, []) }
+        } else if !paths.isEmpty || !house.hasVault {
+            return (paths, [])
+        }
+        // A locked vault never answers "not found": a program that believes it makes a new key, which replaces the old
+        // one when the vault is unlocked a moment later. Clients wait 25 seconds for an answer.
+        if await askAside(client) == .done,
+            let found = try await findNow(attributes, in: group, client), found.isAll
+        {
+            return (found.items.map(\.object.path), [])
+        }
+        return ([], [try standIn(for: attributes, in: collection, client).path])
+    }
+
+    private func askAside(_ client: ServiceClient) async -> PromptOutcome? {
+        guard (try? checkWaiting(client)) != nil else { return nil }
+        return await waitAside(client) { await ask(.search(client.name), client, patience: .seconds(20)) }
+    }
+
+    /// Searches without asking the user; `nil` if no agent runs.
+    private func findNow(
+        _ attributes: ItemAttributes, in group: String?, _ client: ServiceClient
+    ) async throws(ServiceRefusal) -> (items: [ServedItem], isAll: Bool)? {
+        do throws(ServiceRefusal) {
+            let view = try await view(for: client)
+            _ = await isUnlocked(view)
+            return try await find(attributes, in: group, view)
+        } catch {
+            guard error == .isLocked || error == .noVault else { throw error }
+            return nil
+        }
+    }
+
+    // MARK: Creating
+
+    func createItem(
+        _ message: BusMessage, _ object: ServiceObject, _ client: ServiceClient
+    ) async throws(ServiceRefusal) {
+        let new = try newItem(from: message, client)
+        var collection = try await collection(of: object, client)
+        let made: ServiceObject
+        if collection == .session {
+            made = try remember(new, client)
+        } else {
+            let view = try await unlockedView(for: client)
+            // While locked, every name may exist.
+            collection = try await self.collection(of: object, client)
+            guard case .group(let group) = collection else { throw .noSuchObject }
+            made = try await store(new, in: group, view)
+        }
+        try reply(message) { answer throws(BusError) in
+            try answer.append(path: made.path)
+            try answer.append(path: "/")
+        }
+    }
+
+    private func newItem(from message: BusMessage, _ client: ServiceClient) throws(ServiceRefusal) -> NewItem {
+        var (label, type) = ("", "")
+        var attributes = try ItemAttributes([:])
+        var (sent, replaces): (TransferredSecret?, Bool) = (nil, false)
+        var refusal: ServiceRefusal?
+        try reading { () throws(BusError) in
+            try message.dictionary(of: "sv") { () throws(BusError) in
+                switch try message.text() {
+                case "org.freedesktop.Secret.Item.Label":
+                    try message.variant(of: "s") { () throws(BusError) in label = try message.text() }
+                case "org.freedesktop.Secret.Item.Attributes":
+                    try message.variant(of: "a{ss}") { () throws(BusError) in
+                        do throws(ServiceRefusal) { attributes = try self.attributes(from: message) } catch {
+                            refusal = error
+                            throw .malformed
+                        }
+                    }
+                case "org.freedesktop.Secret.Item.Type":
+                    try message.variant(of: "s") { () throws(BusError) in type = try message.text() }
+                default:
+                    refusal = .invalid("an item cannot be made with that property")
+                    throw .malformed
+                }
+            }
+            sent = try TransferredSecret(from: message)
+            replaces = try message.flag()
+        } or: {
+            refusal
+        }
+        guard let sent else { throw .invalid("there is no secret") }
+        // Older programs send only the property, not the attribute; gnome-keyring accepts one for the other.
+        if !type.isEmpty, attributes.type.isEmpty {
+            attributes = try ItemAttributes(attributes.values.merging([ItemAttributes.schema: type]) { $1 })
+        }
+        let secret = try session(sent.session, of: client).opened(sent)
+        return NewItem(
+            label: label, attributes: attributes, secret: secret, contentType: sent.contentType, replaces: replaces)
+    }
+
+    /// Like ``reading(_:)``, for a body that has a more precise error.
+    private func reading<R>(
+        _ body: () throws(BusError) -> R, or reason: () -> ServiceRefusal?
+    ) throws(ServiceRefusal) -> R {
+        do throws(BusError) { return try body() } catch { throw reason() ?? ServiceRefusal(error) }
+    }
+
+    /// Adds an item, or replaces the secret of the newest item with the same attributes.
+    private func store(
+        _ new: NewItem, in group: String, _ view: VaultView
+    ) async throws(ServiceRefusal) -> ServiceObject {
+        if new.replaces {
+            // The item may be deleted between the search and the change, or another call may create it.
+            for _ in 0..<8 {
+                guard let old = try await same(as: new.attributes, in: group, view) else {
+                    if let added = try await add(new, to: group, view, unlessTaken: true) { return added }
+                    guard try await same(as: new.attributes, in: group, view) != nil else { break }
+                    continue
+                }
+                var changes = ItemChanges(secret: new.secret)
+                if old.label != new.label { changes.attributes[.label] = .string(new.label) }
+                changes.userAttributes = new.attributes.changes(from: old.item).merging(
+                    contentTypeChange(new.contentType, from: old)
+                ) { $1 }
+                do throws(ServiceRefusal) { try await change(old, view, changes) } catch {
+                    guard error == .noSuchObject else { throw error }
+                    continue
+                }
+                return old.object
+            }
+        }
+        guard let added = try await add(new, to: group, view, unlessTaken: false) else {
+            throw .failed("there are too many items with these attributes at once")
+        }
+        return added
+    }
+
+    /// Returns the newest item with exactly these attributes.
+    private func same(
+        as attributes: ItemAttributes, in group: String, _ view: VaultView
+    ) async throws(ServiceRefusal) -> ServedItem? {
+        try await find(attributes, in: group, view).items.filter { $0.attributes.isSame(as: attributes) }
+            .max { $0.record.created < $1.record.created }
+    }
+
+    /// - Parameter unlessTaken: whether to fail if another item has the derived key.
+    /// - Returns: `nil` if another item has the key.
+    private func add(
+        _ new: NewItem, to group: String, _ view: VaultView, unlessTaken: Bool
+    ) async throws(ServiceRefusal) -> ServiceObject? {
+        let service = new.attributes.service(label: new.label)
+        var account = new.attributes.account
+        var attributes: [Attribute: AttributeValue] = [.accessGroup: .string(group)]
+        if !new.label.isEmpty { attributes[.label] = .string(new.label) }
+        var userAttributes = new.attributes.values
+        if !new.contentType.isEmpty, new.contentType != "text/plain" {
+            userAttributes[ItemAttributes.contentType] = new.contentType
+        }
+        for _ in 0..<64 {
+            let moment = view.moment
+            let item = Item(
+                .genericPassword(service: service, account: account), attributes: attributes,
+                userAttributes: userAttributes, secret: new.secret)
+            do throws(VaultError) {
+                var added = try await view.agent.add(item)
+                added.secret = nil
+                guard let served = ServedItem(added) else { throw .itemNotFound }
+                view.keep(served, as: moment)
+                // The client may read the list before the watch has reported the change.
+                view.note { $0.insert(served.id, .genericPassword, group) }
+                return served.object
+            } catch {
+                guard error == .duplicateItem else { throw await refusal(error, view) }
+            }
+            guard !unlessTaken else { return nil }
+            account = try await freeAccount(service, new.attributes.account, group, view)
+        }
+        return nil
+    }
+
+    /// Returns an account that no other item with this service has: `ada~2`, `ada~3`…
+    private func freeAccount(
+        _ service: String, _ account: String, _ group: String, _ view: VaultView
+    ) async throws(ServiceRefusal) -> String {
+        var query = Query(.genericPassword, service: service)
+        query.attributes[.accessGroup] = .string(group)
+        let taken = Set(try await items(query, view).compactMap { $0.item[.account]?.text })
+        var number = 2
+        while taken.contains("\(account)~\(number)") { number += 1 }
+        return "\(account)~\(number)"
+    }
+
+    // MARK: Deleting
+
+    func deleteItem(
+        _ message: BusMessage, _ object: ServiceObject, _ client: ServiceClient
+    ) async throws(ServiceRefusal) {
+        if case .item(.session, let id) = object {
+            guard memory(of: client).entries[id] != nil else { throw .noSuchObject }
+            memories.remove(id, of: MemoryKey(client))
+            signalMemory(.itemDeleted, id, client)
+        } else {
+            let view = try await unlockedView(for: client)
+            let item = try await item(object, view, client)
+            do throws(VaultError) {
+                try await view.agent.delete(
+                    matching: Query(persistentReference: item.record.persistentReference))
+            } catch { throw await refusal(error, view) }
+            noteDeleted(item.id, view)
+        }
+        try reply(message) { answer throws(BusError) in try answer.append(path: "/") }
+    }
+
+    // MARK: Memory
+
+    func memory(of client: ServiceClient) -> SessionCollection { memories[MemoryKey(client)] }
+
+    func remember(
+        _ entry: SessionCollection.Entry, _ id: UUID, _ client: ServiceClient, isNew: Bool
+    ) throws(ServiceRefusal) {
+        try memories.set(entry, for: id, of: MemoryKey(client))
+        signalMemory(isNew ? .itemCreated : .itemChanged, id, client)
+    }
+
+    private func remember(_ new: NewItem, _ client: ServiceClient) throws(ServiceRefusal) -> ServiceObject {
+        let old = new.replaces ? memory(of: client).same(as: new.attributes) : nil
+        let created = old.flatMap { memory(of: client).entries[$0]?.created }
+        let id = old ?? UUID()
+        try remember(
+            SessionCollection.Entry(
+                label: new.label, attributes: new.attributes, secret: new.secret, contentType: new.contentType,
+                created: created ?? now, modified: now), id, client, isNew: old == nil)
+        return .item(.session, id)
+    }
+}

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+internal import FoundationEssentials
+internal import Vault
+internal import VaultBus
+internal import VaultDoorKit
+
+/// An item as programs see it.
+struct ServedItem: Sendable {
+    let item: Item
+    let record: ItemRecord
+    let collection: CollectionName
+    let attributes: ItemAttributes
+    let properties: [(name: String, value: BusValue)]
+
+    /// Fails for an item that is not served.
+    init?(_ item: Item) {
+        guard let record = item.record, ServedItem.classes.contains(item.itemClass) else { return nil }
+        let group = item[.accessGroup]?.text ?? ""
+        guard !HiddenItems.contains(group: group), item[.service]?.text != CollectionRecord.service else { return nil }
+        (self.item, self.record, collection) = (item, record, .group(group))
+        let attributes = ItemAttributes(of: item)
+        self.attributes = attributes
+        properties = [
+            ("Locked", .flag(false)), ("Attributes", .texts(attributes.values)),
+            ("Label", .text(item[.label]?.text ?? "")), ("Type", .text(attributes.type)),
+            ("Created", .longNumber(record.created.wholeSeconds)),
+            ("Modified", .longNumber(record.modified.wholeSeconds)),
+        ]
+    }
+
+    static let classes = [ItemClass.genericPassword, .internetPassword]
+
+    var id: UUID { record.id }
+    var object: ServiceObject { .item(collection, record.id) }
+    var label: String { item[.label]?.text ?? "" }
+    var contentType: String { item.userAttributes[ItemAttributes.contentType] ?? "text/plain" }
+
+    /// The properties of an item about which nothing may be revealed.
+    static let lockedProperties: [(name: String, value: BusValue)] = [
+        ("Locked", .flag(true)), ("Attributes", .texts([:])), ("Label", .text("")), ("Type", .text("")),
+        ("Created", .longNumber(0)), ("Modified", .longNumber(0)),
+    ]
+}
+
+extension Date {
+    /// The seconds since 1970; 0 for earlier dates.
+    var wholeSeconds: UInt64 { UInt64(max(0, min(timeIntervalSince1970, 1e15))) }
+}
+
+/// The properties of a collection other than its items, stored in an item of its group that is not served.
+struct CollectionRecord {
+    static let service = HiddenItems.collectionService
+
+    /// The identifier of the item; `nil` if it is not stored.
+    let id: UUID?
+    let label: String
+    let aliases: [String]
+    let created: UInt64
+    let modified: UInt64
+
+    private static let aliasesName = "vault.aliases"
+
+    init(_ item: Item) {
+        id = item.record?.id
+        label = item[.label]?.text ?? ""
+        aliases = (item.userAttributes[CollectionRecord.aliasesName] ?? "").split(separator: "\n").map(String.init)
+        created = item.record?.created.wholeSeconds ?? 0
+        modified = item.record?.modified.wholeSeconds ?? 0
+    }
+
+    static func item(_ group: String, label: String, aliases: [String]) -> Item {
+        Item(
+            .genericPassword(service: service),
+            attributes: [.accessGroup: .string(group), .label: .string(label)],
+            userAttributes: [aliasesName: aliases.joined(separator: "\n")])
+    }
+
+    /// The query for the record of one group, or of all.
+    static func query(_ group: String? = nil) -> Query {
+        var query = Query(.genericPassword, service: service)
+        if let group { query.attributes[.accessGroup] = .string(group) }
+        ItemAttributes.complete(&query)
+        return query
+    }
+}

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+internal import FoundationEssentials
+internal import VaultBus
+internal import VaultCrypto
+internal import VaultDoorKit
+
+/// The owner of items in memory: a sandbox has a memory of its own; without a known name, as long as its process lives.
+enum MemoryKey: Hashable {
+    case user
+    case application(String)
+    case process(DoorClient)
+
+    init(_ client: ServiceClient) {
+        switch client.process.sandbox {
+        case nil: self = .user
+        case ""?: self = .process(client.process)
+        case let application?: self = .application(application)
+        }
+    }
+}
+
+/// The collections `session` of all owners.
+struct SessionMemories {
+    private var collections: [MemoryKey: SessionCollection] = [:]
+    /// The owners whose lists are to be sent.
+    private var listsDue: Set<MemoryKey> = []
+
+    subscript(_ owner: MemoryKey) -> SessionCollection { collections[owner] ?? SessionCollection() }
+
+    /// - Throws: `.tooMany` if there is no room for it.
+    mutating func set(
+        _ entry: SessionCollection.Entry, for id: UUID, of owner: MemoryKey
+    ) throws(ServiceRefusal) {
+        try collections[owner, default: SessionCollection()].set(entry, for: id)
+    }
+
+    mutating func remove(_ id: UUID, of owner: MemoryKey) { collections[owner]?.remove(id) }
+
+    /// Forgets the items of a process that has no connection left; those of other owners stay.
+    mutating func forget(_ owner: MemoryKey) {
+        if case .process = owner { collections[owner] = nil }
+    }
+
+    /// - Returns: `false` if the owner's list is about to be sent already.
+    mutating func beginList(of owner: MemoryKey) -> Bool { listsDue.insert(owner).inserted }
+
+    mutating func endList(of owner: MemoryKey) { listsDue.remove(owner) }
+}
+
+/// The collection `session`, which cannot be locked: items that live as long as this process.
+struct SessionCollection {
+    struct Entry {
+        var label: String
+        var attributes: ItemAttributes
+        var secret: Secret
+        var contentType: String
+        let created: UInt64
+        var modified: UInt64
+
+        var properties: [(name: String, value: BusValue)] {
+            [
+                ("Locked", .flag(false)), ("Attributes", .texts(attributes.values)), ("Label", .text(label)),
+                ("Type", .text(attributes.type)), ("Created", .longNumber(created)),
+                ("Modified", .longNumber(modified)),
+            ]
+        }
+    }
+
+    /// The maximum size of secrets and attributes together, in bytes.
+    static let limit = 16 << 20
+    /// The minimum size counted for an item.
+    private static let overhead = 256
+
+    private(set) var entries: [UUID: Entry] = [:]
+    /// The identifiers in the order of creation.
+    private(set) var order: [UUID] = []
+
+    private func size(of entry: Entry) -> Int {
+        entry.attributes.values.reduce(SessionCollection.overhead + entry.secret.count + entry.label.utf8.count) {
+            $0 + $1.key.utf8.count + $1.value.utf8.count
+        }
+    }
+
+    private var size = 0
+
+    func search(_ attributes: ItemAttributes) -> [UUID] {
+        order.filter { entries[$0]?.attributes.matches(attributes) == true }
+    }
+
+    /// Returns the newest item with exactly these attributes.
+    func same(as attributes: ItemAttributes) -> UUID? {
+        order.last { entries[$0]?.attributes.isSame(as: attributes) == true }
+    }
+
+    /// - Throws: `.tooMany` if there is no room for it.
+    mutating func set(_ entry: Entry, for id: UUID) throws(ServiceRefusal) {
+        let old = entries[id].map(size) ?? 0
+        guard size - old + size(of: entry) <= SessionCollection.limit else {
+            throw .tooMany("the session's collection has at most 16 MiB")
+        }
+        size += size(of: entry) - old
+        if entries.updateValue(entry, forKey: id) == nil { order.append(id) }
+    }
+
+    mutating func remove(_ id: UUID) {
+        guard let old = entries.removeValue(forKey: id) else { return }
+        size -= size(of: old)
+        order.removeAll { $0 == id }
+    }
+}

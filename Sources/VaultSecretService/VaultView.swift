@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+internal import FoundationEssentials
+internal import Vault
+internal import VaultAgent
+internal import VaultDoorKit
+
+/// The view of the vault of one client, or of all: a connection to the agent, and the data read through it. Confined to
+/// the service's queue.
+final class VaultView {
+    /// The client; `nil` for the view shared by all.
+    let client: DoorClient?
+    let agent: AgentClient
+    /// The group that is this client's `default` collection: a sandbox has one of its own.
+    let home: String
+    /// Whether there are groups that the client does not see.
+    let isConfined: Bool
+    private(set) var isUnlocked: Bool
+    /// The served items; `nil` if not read yet, or locked.
+    private(set) var list: ItemList?
+    /// Incremented with each lock and unlock: data read before is not served after it, since a part of it may have been
+    /// read while locked.
+    private(set) var era = 0
+    private var epoch = 0
+    private var changes = 0
+    private(set) var isClosed = false
+    var watching: Task<Void, Never>?
+    private var cache: [UUID: ServedItem] = [:]
+    private var cached: [UUID] = []
+    private var missed: [(inout ItemList) -> Void] = []
+
+    private static let cacheLimit = 4096
+
+    init(_ agent: AgentClient, client: DoorClient?) {
+        (self.agent, self.client) = (agent, client)
+        let groups = agent.greeting.groups
+        home = groups.flatMap { $0.contains("default") ? nil : $0.first } ?? "default"
+        isConfined = groups != nil || client?.sandbox != nil
+        isUnlocked = agent.greeting.state == .unlocked
+    }
+
+    /// A point in time of the view: data read is kept if nothing has changed since.
+    struct Moment: Equatable {
+        /// The number of events after which everything may be different.
+        fileprivate let epoch: Int
+        /// The number of changed or deleted items.
+        fileprivate let changes: Int
+    }
+
+    var moment: Moment { Moment(epoch: epoch, changes: changes) }
+
+    /// Discards all data: everything may be different.
+    func forget() {
+        epoch += 1
+        (cache, cached, list, missed) = ([:], [], nil, [])
+    }
+
+    /// Records that the vault was locked or unlocked, or both in succession.
+    func turn(isUnlocked: Bool) {
+        self.isUnlocked = isUnlocked
+        era += 1
+        forget()
+    }
+
+    /// Applies a change to the list, or keeps it for a list that is being read.
+    func note(_ change: @escaping (inout ItemList) -> Void) {
+        if var known = list.take() {
+            change(&known)
+            list = known
+        } else {
+            missed.append(change)
+        }
+    }
+
+    /// Keeps a list that was read since, with the changes noted meanwhile.
+    ///
+    /// - Returns: the current list.
+    func keep(_ list: ItemList, as moment: Moment) -> ItemList {
+        guard moment.epoch == epoch else { return list }
+        if let known = self.list { return known }
+        var list = list
+        for change in missed { change(&list) }
+        (self.list, missed) = (list, [])
+        return list
+    }
+
+    /// Returns whether a search of all collections finds an item. An item stored by a sandboxed application in its own
+    /// group, possibly with the attributes of another program, is hidden from programs outside its sandbox, unless they
+    /// search that collection.
+    func trusts(_ item: ServedItem) -> Bool {
+        guard !isConfined, case .group(let group) = item.collection else { return true }
+        return !ProcessTable.isApplication(group)
+    }
+
+    func close() {
+        isClosed = true
+        forget()
+        watching?.cancel()
+    }
+
+    subscript(_ id: UUID) -> ServedItem? { cache[id] }
+
+    /// Returns the collection of an item that is listed, or that a client has found: the list may have been read after
+    /// the item was deleted.
+    func group(of id: UUID) -> String? {
+        if let group = list?.group(of: id) { return group }
+        guard case .group(let group)? = cache[id]?.collection else { return nil }
+        return group
+    }
+
+    /// - Parameter moment: the moment of the view at which the item was requested.
+    func keep(_ item: ServedItem, as moment: Moment) {
+        guard moment == self.moment, isUnlocked else { return }
+        if cache.updateValue(item, forKey: item.id) == nil { cached.append(item.id) }
+        guard cached.count > 2 * VaultView.cacheLimit || cache.count > VaultView.cacheLimit else { return }
+        for old in cached.prefix(VaultView.cacheLimit / 4) { cache[old] = nil }
+        cached.removeFirst(VaultView.cacheLimit / 4)
+    }
+
+    /// Discards the cached item after a change.
+    func drop(_ id: UUID) {
+        cache[id] = nil
+        changes += 1
+    }
+}
+
+/// The identifiers of the items, by collection.
+struct ItemList {
+    private(set) var collections: [String: [UUID]] = [:]
+    private var places: [UUID: (group: String, itemClass: ItemClass)] = [:]
+    var records: [String: CollectionRecord] = [:]
+
+    var groups: [String] { Set(collections.keys).union(records.keys).sorted() }
+
+    func group(of id: UUID) -> String? { places[id]?.group }
+
+    func itemClass(of id: UUID) -> ItemClass? { places[id]?.itemClass }
+
+    func ids(in group: String) -> [UUID] { collections[group] ?? [] }
+
+    var hasInternetPasswords: Bool { internetPasswords > 0 }
+    private var internetPasswords = 0
+
+    mutating func insert(_ id: UUID, _ itemClass: ItemClass, _ group: String) {
+        let old = places.updateValue((group, itemClass), forKey: id)
+        if old?.group != group {
+            if let old { collections[old.group]?.removeAll { $0 == id } }
+            collections[group, default: []].append(id)
+        }
+        if old == nil, itemClass == .internetPassword { internetPasswords += 1 }
+    }
+
+    /// Removes an item, or the record of a collection.
+    mutating func remove(_ id: UUID) {
+        if let group = records.first(where: { $0.value.id == id })?.key { records[group] = nil }
+        guard let old = places.removeValue(forKey: id) else { return }
+        collections[old.group]?.removeAll { $0 == id }
+        if collections[old.group]?.isEmpty == true { collections[old.group] = nil }
+        if old.itemClass == .internetPassword { internetPasswords -= 1 }
+    }
+}
