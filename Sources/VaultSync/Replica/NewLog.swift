@@ -74,10 +74,16 @@ package struct NewLog {
         if pending.isEmpty {
             return Merge.join(whole, theirs).map { .becomes($0, told: entry.told, erased: entry.erased) } ?? .stays
         }
-        let joined = joined(theirs, known)
-        if theirs.isAlive { return .becomes(renaming(pending, in: joined, isSame), told: entry.told, erased: 0) }
-        return whole.isAlive
-            ? .moves(to: moved(whole, pending, newID())) : .becomes(joined, told: entry.told, erased: entry.erased)
+        guard theirs.isAlive else {
+            return whole.isAlive
+                ? .moves(to: moved(whole, pending, newID()))
+                : .becomes(joined(theirs, known), told: entry.told, erased: entry.erased)
+        }
+        // The pending write may be the only value of a field: the fields are complete only with it. What the file has
+        // seen stays seen, a published write of its own whose record is lost included: another device may have it.
+        let changed = renaming(pending, in: Merge.join(theirs, known) ?? theirs, isSame)
+        let result = changed.hasRequiredFields ? changed : renaming(pending, in: theirs, isSame)
+        return .becomes(result, told: entry.told, erased: 0)
     }
 
     /// Returns the item under its own identifier, after its local change has moved to another one; `nil` if it is gone.

@@ -128,4 +128,23 @@ struct NewLogTests {
         #expect(joined.fields[Self.label]?.last?.key == Dot(log: Self.fresh, stamp: Self.changedHere.stamp))
         #expect(Self.labels(joined).contains("changed here"))
     }
+
+    @Test func `a change replaces what this file has published, though the record is lost`() {
+        func state(_ label: String, _ dot: Dot, keys: Dot, seen: [Dot]) -> ItemState<Secret> {
+            var state = Self.state([dot: label], life: [dot: true], seen: seen)
+            for field in [FieldID.primaryKey, .protection] { state.fields[field] = [keys: .plain([1])] }
+            return state
+        }
+        let published = Dot(log: Self.old, stamp: 90)
+        let there = state("first", Self.made, keys: Self.made, seen: [Self.made])
+        let elsewhere = state("published", published, keys: Self.made, seen: [Self.made, published])
+        let item = state("changed here", Self.changedHere, keys: Self.made, seen: [Self.made, Self.changedHere])
+        var log = Self.newLog(fleet: there)
+        guard case .becomes(let joined, _, _) = Self.fate(&log, of: item) else {
+            Issue.record("the change is lost")
+            return
+        }
+        #expect(joined.hasRequiredFields && Self.labels(joined) == ["changed here"])
+        #expect(Merge.join(elsewhere, joined).map(Self.labels) == ["changed here"])
+    }
 }
