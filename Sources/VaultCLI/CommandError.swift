@@ -175,7 +175,7 @@ extension CommandError {
         case .unacceptableRecoveryCode(.group(let group)):
             self.init(
                 .usage, "the recovery code is mistyped in group \(group) of 8",
-                hint: "compare that group with what you wrote down")
+                hint: "compare that group with your written copy")
         case .noMatchingSlot: self.init(.locked, "the vault has no slot for this", hint: "see 'vault slot list'")
         case .slot(let flaw): self.init(flaw)
         case .machineSecret(let flaw): self.init(flaw)
@@ -309,9 +309,9 @@ extension CommandError {
         switch damage {
         case .notAVault: "this is not a vault, or only a part of one"
         case .headerChecksum: "the header does not match its checksum"
-        case .header: "the header says what no version writes"
+        case .header: "no version writes a header like this"
         case .headerMAC: "the header is not the one that was written"
-        case .keySlot: "a key slot does not hold what it promises"
+        case .keySlot: "a key slot lacks its declared content"
         case .marks: "neither commit mark is valid"
         case .markMismatch(let sequence): "commit \(sequence) is not the one that was marked"
         case .missingCommits(let found, let expected): "commits \(found + 1) to \(expected) are missing"

@@ -48,7 +48,7 @@ struct ScratchTests {
         #expect(try shell.run(start).status == 0)
         let terminal = try PseudoTerminal(
             ["EDITOR=./editor", Shell.commands + "/vault", "edit", "s", "ada"], in: shell, program: "/usr/bin/env")
-        try terminal.wait(for: "Try again? If not, what you typed is lost.")
+        try terminal.wait(for: "Try again? If not, your input is lost.")
         terminal.type(goesOn ? "y\n" : "n\n")
         if goesOn {
             try terminal.wait(for: "default.vault: ")

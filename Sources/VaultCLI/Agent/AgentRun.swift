@@ -40,7 +40,7 @@ struct Agent: ParsableCommand {
 
     @Option(
         help: ArgumentHelp(
-            "The rules for what programs may do; else ~/.config/vault/policy.json, if it exists.", valueName: "file"),
+            "The rules for programs. The default is ~/.config/vault/policy.json, if it exists.", valueName: "file"),
         completion: .file())
     var policy: String?
 

@@ -6,7 +6,7 @@ internal import VaultSync
 struct Conflicts: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "conflicts",
-        abstract: "Show what two devices changed concurrently.",
+        abstract: "Show the concurrent changes of two devices.",
         discussion: """
             Both values stay until the user chooses one, or writes the field again. The first value in the list, the \
             newest, is the one that 'vault get' prints. resolve ITEM --keep N makes the Nth value the only one; ITEM \

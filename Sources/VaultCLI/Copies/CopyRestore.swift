@@ -49,7 +49,7 @@ struct Restore: ParsableCommand {
                     }
                 }
             }
-            Output.note("\(count) items; the vault opens with what opened the backup")
+            Output.note("\(count) items; the key slots are the backup's")
         } catch let error as VaultError {
             if case .storage(.damaged) = error { throw CommandError(error, at: source) }
             throw CommandError(error, at: target)

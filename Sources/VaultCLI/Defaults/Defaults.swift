@@ -111,14 +111,14 @@ struct DefaultsWrite: ParsableCommand {
             case .append(let elements):
                 try defaults.amend(key) { old in
                     guard let array = old == nil ? [] : old?.array else {
-                        throw CommandError(.failure, "what is there is no array")
+                        throw CommandError(.failure, "the stored value is not an array")
                     }
                     return .array(array + elements)
                 }
             case .merge(let members):
                 try defaults.amend(key) { old in
                     guard let dictionary = old == nil ? [:] : old?.dictionary else {
-                        throw CommandError(.failure, "what is there is no dictionary")
+                        throw CommandError(.failure, "the stored value is not a dictionary")
                     }
                     return .dictionary(dictionary.merging(members) { $1 })
                 }

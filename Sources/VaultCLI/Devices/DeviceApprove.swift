@@ -103,7 +103,7 @@ struct DeviceApprove: ParsableCommand {
             || UnlockTarget(vault.locked()).canAskMachine
         if !hasSource { missing.append("--passphrase-file FILE") }
         throw CommandError.usage(
-            "there is no terminal to ask at", hint: "what is missing: " + missing.joined(separator: ", "))
+            "there is no terminal to ask at", hint: "missing: " + missing.joined(separator: ", "))
     }
 
     private func code() throws -> RecoveryCode {

@@ -51,7 +51,7 @@ struct DeviceSummary: Encodable {
     }
 
     var line: String {
-        let heard = isThis ? "this device" : isSilent ? "silent" : lastHeard ?? "never heard of"
+        let heard = isThis ? "this device" : isSilent ? "silent" : lastHeard ?? "never heard from"
         return "\(name.printable)\t\(role)\t\(heard)"
     }
 }

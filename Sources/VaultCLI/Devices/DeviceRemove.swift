@@ -80,11 +80,11 @@ struct DeviceRemove: ParsableCommand {
     private func tell(of secrets: DeviceSecrets, after items: ReadableItems, in store: some ItemStore) throws {
         let late = try ReadableItems(secrets, in: store).count - items.count
         if late > 0 {
-            Output.warn("\(late.grouped) more were heard of just now: 'vault device secrets' lists all")
+            Output.warn("\(late.grouped) more arrived with this sync: 'vault device secrets' lists all")
         }
         Output.note(
-            "'\(name.printable)' is removed; it could read the secrets of \(items.count.grouped) items that are "
-                + "there: rotate those; 'vault device secrets' lists what is left")
+            "'\(name.printable)' is removed; it could read the secrets of \(items.count.grouped) items: rotate "
+                + "them; 'vault device secrets' lists those that remain")
     }
 
     private static func waits(_ name: String, _ failure: CommandError) -> CommandError {

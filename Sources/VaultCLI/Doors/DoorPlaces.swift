@@ -55,6 +55,9 @@ struct DoorPlaces {
             command: try ownCommand())
     }
 
+    /// The user's own units.
+    var userUnits: FilePath? { configuration?.appending("systemd/user") }
+
     /// Whether systemd would find the unit that starts the doors.
     var hasUnit: Bool { hasUnit(named: "vault-doors.service") }
 

@@ -55,7 +55,7 @@ final class DoorLedger {
         case .link:
             throw CommandError(
                 .inputOutput, "the record of what was changed for doors cannot be read ('\(path.string.printable)')",
-                hint: "move it away; what it says was changed is then left as it is")
+                hint: "move it away; the recorded changes then stay")
         }
     }
 

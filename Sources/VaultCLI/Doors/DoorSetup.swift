@@ -17,12 +17,7 @@ struct DoorSetup {
 
     /// Returns whether the bus, systemd or a browser would start the vault for the door, according to these files.
     func isEnabled(_ door: Door) -> Bool {
-        guard door != .browser else {
-            return places.manifests.contains { (try? PathContent.at($0.path)).map(BrowserManifest.isOwn) ?? false }
-        }
-        let file = door.activationFile.map { places.data.appending(FilePath($0).components) } ?? places.sshSocketUnit
-        guard let path = file, let text = PathContent.behind(path) else { return false }
-        return DoorPlaces.isActivation(String(decoding: text.bytes, as: UTF8.self), of: door)
+        door.starters(in: places).contains(where: door.recognizesFile)
     }
 
     // MARK: Enabling
@@ -38,15 +33,15 @@ struct DoorSetup {
     }
 
     private func enabled(by record: DoorRecord) -> Set<Door> {
-        Set(Door.allCases.filter { record.doors[$0.rawValue] != nil || isEnabled($0) })
+        Set(Door.all.filter { record.doors[$0.name] != nil || isEnabled($0) })
     }
 
     /// - Parameter names: the requested doors; for the others, files in the way are left alone.
     private func plan(_ enabled: Set<Door>, for names: Set<Door>, _ record: inout DoorRecord) throws -> [Step] {
         var steps: [Step] = []
-        for door in Door.allCases where enabled.contains(door) {
-            var entries = record.doors[door.rawValue] ?? []
-            for change in places.changes(for: door, enabled: enabled) {
+        for door in Door.all where enabled.contains(door) {
+            var entries = record.doors[door.name] ?? []
+            for change in door.changes(places, enabled) {
                 let index = entries.firstIndex { $0.path == change.path.string }
                 do {
                     let (entry, action) = try look(at: change, door, index.map { entries[$0] })
@@ -58,7 +53,7 @@ struct DoorSetup {
                     }
                 } catch { if names.contains(door) { throw error } }
             }
-            record.doors[door.rawValue] = entries
+            record.doors[door.name] = entries
         }
         return steps
     }
@@ -73,17 +68,16 @@ struct DoorSetup {
         // The content from before the first change stays in the record, even if the door's file is gone meanwhile.
         let before = old.flatMap { now.isNothing || now.isSame(as: $0.after) ? $0.before : nil } ?? now
         switch change.kind {
-        case .manifest(let text):
-            return look(at: .text(text), path, now, before: old?.before ?? now, door)
+        case .manifest(let text, let other):
+            return look(at: .text(text), replacing: other, path, now, before: old?.before ?? now, door)
         case .file, .link:
             guard let wanted = change.wanted else { return (old, nil) }
             let entry = DoorRecord.Entry(path: path.string, before: .nothing, after: wanted)
             if now.isSame(as: wanted) { return (entry, nil) }
-            // The user may edit a unit, and an edited one is not overwritten.
-            let isEdited = door == .ssh && old.map { !now.isSame(as: $0.after) } ?? false
+            let isEdited = door.hasEditableFiles && old.map { !now.isSame(as: $0.after) } ?? false
             let isOwn =
                 old.map { now.isSame(as: $0.after) } ?? false || now.isNothing || isHostLink(now, change)
-                || isActivation(now, door) && !isEdited
+                || door.recognizes(now) && !isEdited
             guard isOwn else { throw DoorSetup.inTheWay(path) }
             return (entry, DoorAction(.wrote, door, path.string))
         case .mask:
@@ -98,15 +92,16 @@ struct DoorSetup {
 
     /// - Parameter before: the content before the first change.
     private func look(
-        at wanted: PathContent, _ path: FilePath, _ now: PathContent, before: PathContent, _ door: Door
+        at wanted: PathContent, replacing other: String, _ path: FilePath, _ now: PathContent, before: PathContent,
+        _ door: Door
     ) -> (DoorRecord.Entry?, DoorAction?) {
         // A file that is not the vault's is restored later, whenever it was created.
-        let replaced = BrowserManifest.isOwn(now) || now.isNothing ? before : now
+        let replaced = door.recognizes(now) || now.isNothing ? before : now
         let entry = DoorRecord.Entry(
-            path: path.string, before: BrowserManifest.isOwn(replaced) ? .nothing : replaced, after: wanted)
+            path: path.string, before: door.recognizes(replaced) ? .nothing : replaced, after: wanted)
         guard !now.isSame(as: wanted) else { return (entry, nil) }
-        let isForeign = !now.isNothing && !BrowserManifest.isOwn(now)
-        let detail = "in the place of KeePassXC's or another one, which 'vault doors disable browser' puts back"
+        let isForeign = !now.isNothing && !door.recognizes(now)
+        let detail = "in the place of \(other), which 'vault doors disable \(door.name)' puts back"
         return (entry, DoorAction(.wrote, door, path.string, isForeign ? detail : nil))
     }
 
@@ -120,11 +115,6 @@ struct DoorSetup {
         CommandError(
             .alreadyExists, "'\(path.string.printable)' is there, and another program's or changed",
             hint: "move it away, or remove it, and run this again; nothing was changed")
-    }
-
-    private func isActivation(_ content: PathContent, _ door: Door) -> Bool {
-        guard case .file(let bytes, _) = content else { return false }
-        return DoorPlaces.isActivation(String(decoding: bytes, as: UTF8.self), of: door)
     }
 
     private func look(
@@ -173,7 +163,7 @@ struct DoorSetup {
 
     private static func unfinished(_ error: any Error, count: Int) -> any Error {
         guard var failure = error as? CommandError else { return error }
-        let done = count == 0 ? "nothing was changed yet" : "what is printed above was done"
+        let done = count == 0 ? "nothing was changed yet" : "the changes printed above were made"
         failure.hint = "\(done); run it again once that works, and it does the rest"
         return failure
     }
@@ -186,8 +176,8 @@ struct DoorSetup {
     func disable(_ names: Set<Door>, _ report: (DoorAction) throws -> Void) throws {
         let ledger = try DoorLedger(in: places.record)
         var count = 0
-        for door in Door.allCases where names.contains(door) {
-            var entries = ledger.record.doors[door.rawValue] ?? unrecorded(door)
+        for door in Door.all where names.contains(door) {
+            var entries = ledger.record.doors[door.name] ?? unrecorded(door)
             do {
                 while let entry = entries.last {
                     if let action = try takeBack(entry, door, &ledger.record) {
@@ -195,13 +185,13 @@ struct DoorSetup {
                         try report(action)
                     }
                     entries.removeLast()
-                    if ledger.record.doors[door.rawValue] != nil { ledger.record.doors[door.rawValue] = entries }
+                    if ledger.record.doors[door.name] != nil { ledger.record.doors[door.name] = entries }
                 }
             } catch {
                 try? ledger.save()
                 throw DoorSetup.unfinished(error, count: count)
             }
-            ledger.record.doors[door.rawValue] = nil
+            ledger.record.doors[door.name] = nil
         }
         removeDirectories(&ledger.record)
         // The process that serves the other doors has to be started with fewer options.
@@ -212,10 +202,9 @@ struct DoorSetup {
 
     /// Without a record, a file is recognized as the door's by its content alone.
     private func unrecorded(_ door: Door) -> [DoorRecord.Entry] {
-        places.changes(for: door, enabled: []).compactMap { change in
+        door.changes(places, []).compactMap { change in
             guard let wanted = change.wanted, let now = try? PathContent.at(change.path),
-                now.isSame(as: wanted) || isActivation(now, door) || BrowserManifest.isOwn(now)
-                    || isHostLink(now, change)
+                now.isSame(as: wanted) || door.recognizes(now) || isHostLink(now, change)
             else { return nil }
             return DoorRecord.Entry(path: change.path.string, before: .nothing, after: now)
         }
@@ -259,7 +248,7 @@ struct DoorSetup {
         guard !entry.before.isNothing else { return DoorAction(.kept, door, entry.path, "it was changed since") }
         record.replaced.append(entry)
         let place = DoorLedger.path(in: places.record).string
-        return DoorAction(.kept, door, entry.path, "it was changed since; what was there before is in '\(place)'")
+        return DoorAction(.kept, door, entry.path, "it was changed since; the previous content is in '\(place)'")
     }
 
     /// Removes created directories that are empty by now.

@@ -6,7 +6,6 @@ internal import SystemPackage
 internal import Vault
 internal import VaultAgentServer
 internal import VaultDoorKit
-internal import VaultSecretService
 
 struct Doors: ParsableCommand {
     static let configuration = CommandConfiguration(
@@ -38,24 +37,7 @@ struct Doors: ParsableCommand {
 
     @OptionGroup var vault: VaultOptions
 
-    @Flag(help: "Serve org.freedesktop.secrets on the session bus.")
-    var secretService = false
-
-    @Flag(help: "Serve the portal's secrets for Flatpak applications on the session bus.")
-    var portal = false
-
-    @Option(
-        help: ArgumentHelp(
-            "Serve systemd's LoadCredential=ID:SOCKET at this socket, with the items of the access group systemd.",
-            valueName: "socket"), completion: .file())
-    var credentials: String?
-
-    @Option(
-        help: ArgumentHelp("Serve the protocol of ssh-agent at this socket.", valueName: "socket"), completion: .file())
-    var ssh: String?
-
-    @Flag(help: "Store keys that 'ssh-add' sends without a lifetime in the vault; else they stay in memory.")
-    var sshStore = false
+    @OptionGroup var doors: DoorOptions
 
     @Flag(help: "Tell running doors to ask for passphrases at this display or terminal.")
     var here = false
@@ -73,25 +55,19 @@ struct Doors: ParsableCommand {
 
     private func open() throws {
         if let parent, clinux_end_with(parent) == 0 { return }
-        var doors = ServedDoors()
-        if secretService { doors.names.insert(.secretService) }
-        if portal { doors.names.insert(.portal) }
-        doors.credentials = credentials.map { FilePath($0) }
-        doors.ssh = ssh.map { FilePath($0) }
-        doors.keepsSSHKeys = sshStore
-        guard !sshStore || ssh != nil else { throw CommandError.usage("--ssh-store is for --ssh") }
-        guard !here || doors.isEmpty else {
+        let servings = doors.servings
+        guard !here || servings.isEmpty else {
             throw CommandError.usage("--here opens no door", hint: "see 'vault help doors'")
         }
         guard !here else { return try Doors.handOver() }
-        guard !doors.isEmpty else { return try DoorsStatus.parse([]).run() }
+        guard !servings.isEmpty else { return try DoorsStatus.parse([]).run() }
         // Any message may carry descriptors, and those of calls that wait for the user stay open until then. libsystemd
         // closes the connection when there is no room for a descriptor.
         clinux_allow_all_descriptors()
         // The name shown by ps(1) and top(1).
         unsafe clinux_set_name("vault-doors")
         let isOpen = { if parent != nil { AgentLauncher.announce(nil) } }
-        try DoorsServe().run(doors, VaultHouse(try vault.file.path(), vault.unlocking), isOpen)
+        try DoorsServe().run(servings, VaultHouse(try vault.file.path(), vault.unlocking), isOpen)
     }
 
     private static func handOver() throws {

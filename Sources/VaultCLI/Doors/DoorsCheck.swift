@@ -3,7 +3,7 @@
 /// The findings of 'vault doctor' about doors.
 enum DoorsCheck {
     static func findings(_ state: DoorsState, _ pinentry: PinentryLook?) -> [Finding] {
-        let names = state.doors.filter(\.isEnabled).map(\.name.rawValue).joined(separator: ", ")
+        let names = state.doors.filter(\.isEnabled).map(\.kind.name).joined(separator: ", ")
         return [
             .good(names.isEmpty ? "no doors are enabled: see 'vault doors enable'" : "doors are enabled: \(names)"),
             owner(of: state[.secretService], state.bus),
@@ -31,7 +31,7 @@ enum DoorsCheck {
 
 /// A door in 'vault status': enabled, or served by a process of the vault.
 struct OpenDoor: Encodable {
-    var name: Door
+    var name: String
     var enabled: Bool
     /// The vault's process that serves the door; `nil` if it is not running, or unknown.
     var pid: Int32?
@@ -42,8 +42,8 @@ struct OpenDoor: Encodable {
     }
 
     init(_ door: DoorsState.Summary, in state: DoorsState) {
-        (name, enabled, pid) = (door.name, door.isEnabled, door.server?.pid)
-        text = "\(door.name.rawValue): \(state.text(of: door))"
+        (name, enabled, pid) = (door.kind.name, door.isEnabled, door.server?.pid)
+        text = "\(door.kind.name): \(state.text(of: door))"
     }
 
     static func all(_ state: DoorsState) -> [OpenDoor] {

@@ -3,8 +3,9 @@ internal import ArgumentParser
 
 /// The arguments that select doors, and the users for whom they are changed.
 struct DoorSelection: ParsableArguments {
-    @Argument(help: ArgumentHelp("The doors: secret-service, portal, browser, ssh.", valueName: "door"))
-    var names: [Door]
+    @Argument(
+        help: ArgumentHelp("The doors: \(Door.allValueStrings.joined(separator: ", ")).", valueName: "door"))
+    var doors: [Door]
 
     @Flag(help: "For all users of the machine, below /usr/local/share; requires root.")
     var system = false
@@ -13,8 +14,8 @@ struct DoorSelection: ParsableArguments {
     var json = false
 
     func setup() throws -> DoorSetup {
-        guard !system || !names.contains(.browser) else {
-            throw CommandError.usage("the browser's door is each user's own", hint: "without --system, as that user")
+        if system, let refusal = doors.lazy.compactMap(\.refusalForAll).first {
+            throw CommandError.usage(refusal.message, hint: refusal.hint)
         }
         return DoorSetup(places: system ? try DoorPlaces.ofMachine() : try DoorPlaces.ofUser())
     }
@@ -41,24 +42,21 @@ struct DoorsEnable: ParsableCommand {
 
     func run() throws {
         let setup = try selection.setup()
-        guard !selection.system || !selection.names.contains(.ssh) else {
-            throw CommandError.usage("ssh keys are each user's own", hint: "ssh without --system")
-        }
-        try DoorReport.printing(asJSON: selection.json) { try setup.enable(Set(selection.names), $0) }
+        try DoorReport.printing(asJSON: selection.json) { try setup.enable(Set(selection.doors), $0) }
         SessionBus.reload()
-        if selection.names.contains(.ssh) {
-            SSHUnits.start()
-            Output.note("in sessions that run already: export SSH_AUTH_SOCK=\"$XDG_RUNTIME_DIR/vault/ssh.sock\"")
-        }
         let state = DoorsState()
-        if selection.names.contains(.secretService), let owner = state[.secretService].owner, !owner.isVault {
-            Output.note("\(owner.text) serves \(Door.secretServiceName) until it ends: log out and in again")
+        for door in selection.doors {
+            if case .socket(_, let unit) = door.reach { UserUnits.start(unit) }
+            if let advice = door.advice { Output.note(advice) }
+            if let name = door.busName, let owner = state[door].owner, !owner.isVault {
+                Output.note("\(owner.text) serves \(name) until it ends: log out and in again")
+            }
         }
         // A process that the bus starts for these doors would also request the names of the running one.
         if let server = state.doors.lazy.compactMap(\.server).first,
             state.doors.contains(where: { $0.isEnabled && $0.busName != nil && $0.owner == nil })
         {
-            Output.note("\(server.text) serves what it was started for until it ends: log out and in again")
+            Output.note("\(server.text) serves its present doors until it ends: log out and in again")
         }
     }
 }
@@ -76,11 +74,13 @@ struct DoorsDisable: ParsableCommand {
 
     func run() throws {
         let setup = try selection.setup()
-        if selection.names.contains(.ssh), !selection.system, setup.isEnabled(.ssh) { SSHUnits.stop() }
-        try DoorReport.printing(asJSON: selection.json) { try setup.disable(Set(selection.names), $0) }
+        for door in selection.doors where setup.isEnabled(door) {
+            if case .socket(_, let unit) = door.reach { UserUnits.stop(unit) }
+        }
+        try DoorReport.printing(asJSON: selection.json) { try setup.disable(Set(selection.doors), $0) }
         SessionBus.reload()
         let owners = SessionBus().owners
-        guard let owner = selection.names.compactMap({ owners[$0] }).first(where: \.isVault) else { return }
+        guard let owner = selection.doors.compactMap({ owners[$0] }).first(where: \.isVault) else { return }
         Output.note("\(owner.text) serves until it ends: log out and in again")
     }
 }

@@ -38,21 +38,21 @@ struct DoorsStatus: ParsableCommand {
     }
 
     private struct Row: Encodable {
-        var name: Door
+        var name: String
         var enabled: Bool
         var busName: String?
-        /// The socket of the ssh agent, if open.
+        /// The door's socket, if open.
         var socket: String?
         var owner: SessionBus.Owner?
         var activation: DoorsState.Activation?
-        /// The manifests by which browsers find the door.
+        /// The manifests by which clients find the door; `nil` for a door without.
         var manifests: [String]?
 
         init(_ door: DoorsState.Summary) {
-            (name, enabled, busName, owner) = (door.name, door.isEnabled, door.busName, door.owner)
+            (name, enabled, busName, owner) = (door.kind.name, door.isEnabled, door.busName, door.owner)
             socket = door.socket
             activation = door.busName.flatMap(DoorsState.activation)
-            if door.name == .browser { manifests = DoorsState.manifests }
+            manifests = DoorsState.manifests(of: door.kind)
         }
     }
 }
@@ -60,7 +60,7 @@ struct DoorsStatus: ParsableCommand {
 /// The enabled doors, and the owners of their names.
 struct DoorsState {
     struct Summary {
-        let name: Door
+        let kind: Door
         let isEnabled: Bool
         /// The owner; `nil` if there is none, or it is unknown.
         let owner: SessionBus.Owner?
@@ -68,7 +68,7 @@ struct DoorsState {
         /// The socket of an open door without a name on the bus.
         var socket: String?
 
-        var busName: String? { name.busName }
+        var busName: String? { kind.busName }
 
         /// The vault's process that serves the door, whether it was started by the bus, an agent or the user; `nil` if
         /// there is none, or it is unknown.
@@ -88,22 +88,28 @@ struct DoorsState {
 
     let bus: SessionBus
     private let enabled: [Door]
-    /// The socket of the ssh agent; `nil` if it is not open.
-    private let sshSocket: String?
+    /// The open sockets.
+    private let sockets: [Door: String]
 
     /// Inspects the doors of this process's user.
-    init() { self.init(SessionBus(), enabled: DoorsState.enabledDoors, sshSocket: SSHUnits.openSocket) }
-
-    init(_ bus: SessionBus, enabled: [Door], sshSocket: String? = nil) {
-        (self.bus, self.enabled, self.sshSocket) = (bus, enabled, sshSocket)
+    init() {
+        var sockets: [Door: String] = [:]
+        for door in Door.all {
+            if case .socket(let path, _) = door.reach { sockets[door] = UserUnits.openSocket(path) }
+        }
+        self.init(SessionBus(), enabled: DoorsState.enabledDoors, sockets: sockets)
     }
 
-    var doors: [Summary] { Door.allCases.map { self[$0] } }
+    init(_ bus: SessionBus, enabled: [Door], sockets: [Door: String] = [:]) {
+        (self.bus, self.enabled, self.sockets) = (bus, enabled, sockets)
+    }
+
+    var doors: [Summary] { Door.all.map { self[$0] } }
 
     subscript(_ door: Door) -> Summary {
         Summary(
-            name: door, isEnabled: enabled.contains(door), owner: bus.owners[door],
-            socket: door == .ssh ? sshSocket : nil)
+            kind: door, isEnabled: enabled.contains(door), owner: bus.owners[door],
+            socket: sockets[door])
     }
 
     /// Describes whether the door is enabled, and whether it is served.
@@ -118,11 +124,9 @@ struct DoorsState {
     }
 
     func lines(of door: Summary) -> [String] {
-        let label = (door.name.rawValue + "                ").prefix(16)
+        let label = (door.kind.name + "                ").prefix(16)
         var lines: [String] = [label + text(of: door)]
-        if door.name == .browser {
-            lines += DoorsState.manifests.map { "                started by \($0.printable)" }
-        }
+        lines += (DoorsState.manifests(of: door.kind) ?? []).map { "                started by \($0.printable)" }
         if let activation = door.busName.flatMap(DoorsState.activation) {
             lines.append("                started by \(activation.file.printable)")
             lines.append("                as \(activation.command.printable)")
@@ -132,23 +136,22 @@ struct DoorsState {
 
     /// The doors whose files exist, for this user or for all.
     private static var enabledDoors: [Door] {
-        let places = DoorPlaces.activation.map { $0.removingLastComponent().removingLastComponent() }
-        return Door.allCases.filter { door in
-            guard let activation = door.activationFile else {
-                return (try? DoorPlaces.ofUser()).map { DoorSetup(places: $0).isEnabled(door) } ?? false
-            }
-            return places.contains { data in
-                let file = data.appending(FilePath(activation).components)
-                guard let text = PathContent.behind(file) else { return false }
-                return DoorPlaces.isActivation(String(decoding: text.bytes, as: UTF8.self), of: door)
-            }
+        let user = try? DoorPlaces.ofUser()
+        return Door.all.filter { door in
+            let starters =
+                switch door.reach {
+                case .bus(let name): DoorPlaces.activation.map { $0.appending(Door.activationFile(of: name)) }
+                case .socket, .manifests: user.map { door.starters(in: $0) } ?? []
+                }
+            return starters.contains(where: door.recognizesFile)
         }
     }
 
-    /// This user's manifests that refer to a vault.
-    static var manifests: [String] {
-        let all = (try? DoorPlaces.ofUser())?.manifests ?? []
-        return all.map(\.path).filter { (try? PathContent.at($0)).map(BrowserManifest.isOwn) ?? false }.map(\.string)
+    /// Returns this user's manifests that refer to a vault; `nil` for a door without.
+    static func manifests(of door: Door) -> [String]? {
+        guard case .manifests = door.reach else { return nil }
+        let all = (try? DoorPlaces.ofUser()).map { door.starters(in: $0) } ?? []
+        return all.filter(door.recognizesFile).map(\.string)
     }
 
     /// Returns the file that the bus would use: the one for the name in the first directory with such a file, under any

@@ -62,10 +62,10 @@ struct GitCredential: HelperCommand, PlainCommand {
     private static func failure(_ flaw: GitRecord.Flaw) -> CommandError {
         switch flaw {
         case .tooLong: CommandError(.failure, "git says more than 1 MiB")
-        case .zeroByte: CommandError(.failure, "there is a zero byte in what git says")
-        case .cutLine: CommandError(.failure, "what git says ends in the middle of a line")
-        case .noEquals: CommandError(.failure, "there is a line that is not KEY=VALUE in what git says")
-        case .notText: CommandError(.failure, "what git says is not UTF-8")
+        case .zeroByte: CommandError(.failure, "git's input has a zero byte")
+        case .cutLine: CommandError(.failure, "git's input ends in the middle of a line")
+        case .noEquals: CommandError(.failure, "git's input has a line that is not KEY=VALUE")
+        case .notText: CommandError(.failure, "git's input is not UTF-8")
         case .noMemory: CommandError(.resources, "not enough memory")
         }
     }

@@ -62,7 +62,7 @@ struct Edit: ParsableCommand {
         while true {
             if asksFirst {
                 guard failure.status != .interrupted, Terminal() != nil else { throw failure }
-                let question = "It is not stored: \(failure.message). Try again? If not, what you typed is lost."
+                let question = "The item is not stored: \(failure.message). Try again? If not, your input is lost."
                 guard try Confirmation.isWanted(question) else { throw failure }
             }
             do {

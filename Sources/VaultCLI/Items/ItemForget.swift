@@ -30,7 +30,7 @@ struct Forget: ParsableCommand {
             if !yes {
                 let count = try Forget.count(of: group, in: vault)
                 try Confirmation.ask(
-                    "Forget the \(count.grouped) items of the group '\(group.printable)', and what was deleted of it?")
+                    "Forget the \(count.grouped) items of the group '\(group.printable)', and its deleted items?")
             }
             let count = try Progress.during("forgetting") { _ in try vault.forget(accessGroup: group) }
             Output.note("\(count) items went")

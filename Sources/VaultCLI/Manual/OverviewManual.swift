@@ -22,8 +22,8 @@ enum OverviewManual {
             "THE VAULT",
             """
             A vault is one encrypted file. Every item in it has a class, a primary key (of a generic password: service,
-            account and access group), further attributes, and a secret. Nothing of them can be read without the key,
-            and nothing can be changed unnoticed. The key comes from the passphrase with Argon2id.
+            account and access group), further attributes, and a secret. Without the key, an attacker can neither read
+            an item nor change one unnoticed. Argon2id derives the key from the passphrase.
 
             A change is durable when the command ends. Any number of processes may use a vault at once.
             """
@@ -31,28 +31,28 @@ enum OverviewManual {
         (
             "UNLOCKING",
             """
-            A command asks the agent. If that is locked, or there is none, it takes the first of these:
+            A command asks the agent. If the agent is locked, or not running, the command uses the first of these:
 
               --passphrase-file FILE or --passphrase-fd NUMBER, --key-file FILE, both, or --recovery-code-file FILE
               $VAULT_PASSPHRASE_FILE
               the systemd credential vault.passphrase
               $VAULT_KEY_FILE
-              what this machine keeps, where no agent is running: 'vault slot add tpm2', or the key file
+              the machine's own secret, if no agent is running: 'vault slot add tpm2', or the key file
               ~/.config/vault/default.key
               a prompt at the terminal
 
-            Without any of them it ends with 4 at once. A passphrase is never an argument, nor a variable.
-            'vault slot list' says what opens a vault. After a leak: 'vault rekey'.
+            Without any of them, the command ends with 4 at once. A passphrase is never an argument or a variable.
+            'vault slot list' lists what opens a vault. After a leak, use 'vault rekey'.
             """
         ),
         (
             "THE AGENT",
             """
             'vault unlock' asks for the passphrase once and starts the agent, which keeps the vault open for the
-            processes of its user. The keys never leave it. It locks without use for 10 minutes, 8 hours after the
-            unlock, with 'vault lock', on SIGHUP, before the machine sleeps and when the session is locked. Items that
-            are readable after the first unlock stay so until the agent ends; those that are readable while unlocked,
-            which is the default, do not.
+            processes of its user. The keys never leave the agent. The agent locks after 10 idle minutes, 8 hours after
+            the unlock, on 'vault lock', on SIGHUP, on suspend and when the session is locked. Items that are readable
+            after the first unlock stay readable until the agent ends. Items that are readable while unlocked, which
+            is the default, do not.
 
             Under systemd: systemctl --user enable --now vault-agent.socket
             """
@@ -60,9 +60,10 @@ enum OverviewManual {
         (
             "COPIES AND OLDER STATES",
             """
-            'vault backup' writes a checked copy of a vault in use, 'vault restore' puts one in its place. A device
-            remembers the newest state that it has seen: a vault file that was put back otherwise ends commands with 22,
-            and 'vault verify --accept-older' accepts it. 'vault salvage' takes what is whole of a damaged file.
+            'vault backup' writes a checked copy of a vault in use, and 'vault restore' replaces the vault with a copy.
+            A device remembers the newest state that it has seen. If the vault file was replaced with an older one in
+            another way, commands end with 22, and 'vault verify --accept-older' accepts the file. 'vault salvage'
+            recovers the intact items of a damaged file.
 
             A vault keeps the last five versions of an item, and deleted items: 'vault undo', 'vault restore-item'.
             'vault init --history N' and 'vault history --keep N' keep more, fewer or none.
@@ -71,129 +72,129 @@ enum OverviewManual {
         (
             "MANY DEVICES",
             """
-            A fleet is several devices with one vault in common. Each has a vault file and a passphrase of its own, and
-            works without the others. They tell each other what changed through a remote, a folder that all of them
-            reach:
+            A fleet is a group of devices that share the items of a vault. Each device has a vault file and a passphrase
+            of its own, and works without the others. The devices exchange changes through a remote: a folder, a
+            server that is reached by ssh, PostgreSQL or etcd.
 
-              vault remote add file:///srv/share           on the first one: founds the fleet, prints a recovery code
-              vault remote add file:///srv/share --join    on another one: prints a code, and waits
-              vault device approve                         on the first one: takes that code
-              vault sync                                   on each, whenever something is to be told or heard
+              vault remote add file:///srv/share           on the first device: founds the fleet, prints a recovery code
+              vault remote add file:///srv/share --join    on another device: prints a code, and waits
+              vault device approve                         on the first device: takes that code
+              vault sync                                   on each device, to publish its changes and get the others'
 
             A sync loses nothing. Of two edits of one field, and of two items that were added with one key, the newer
-            one counts, and the other one is kept until a person chooses: 'vault sync' says how many such conflicts
-            there are, and 'vault conflicts' lists them with values, devices and times. An edit keeps an item from a
-            deletion elsewhere. Items that are bound to
-            this device are never told of.
+            one becomes current, and the other one is kept until a person chooses: 'vault sync' prints the number of
+            these conflicts, and 'vault conflicts' lists them with values, devices and times. An edit keeps an item
+            that another device has deleted. Items that are bound to this device are never published.
 
-            Who runs the remote can read nothing, and change nothing that the devices do not notice. Records that were
-            taken away come back at the next sync of a device that has them. Two halves of a fleet that are never shown
-            each other are noticed by people alone, who compare 'vault sync --fingerprint'; a second remote helps.
+            The operator of the remote can read nothing, and the devices notice every change. Records that were removed
+            from the remote return with the next sync of a device that has them. If the operator shows two halves of a
+            fleet different states, only people notice, by comparing 'vault sync --fingerprint'; a second remote helps.
 
-            A lost device: 'vault device remove NAME' on an owner's, then change the secrets that it lists; 'vault
-            device secrets NAME' lists what is left. The lost device keeps what it has read. All devices lost: the
-            recovery code lets a new one in. A lost code: 'vault remote recovery-code --new' makes another one.
+            If a device is lost, use 'vault device remove NAME' on an owner's device, and change the secrets that it
+            lists; 'vault device secrets NAME' lists the secrets that are still to be changed. The lost device keeps the
+            secrets that it has. If all devices are lost, the recovery code admits a new one. If the code is lost,
+            'vault remote recovery-code --new' makes another one.
             """
         ),
         (
-            "MOVING IN AND OUT",
+            "IMPORT AND EXPORT",
             """
-            'vault import FORMAT' brings in what another product keeps: a database of KeePassXC, exports of Bitwarden,
-            1Password, Aegis and browsers, a store of pass, the keyring of the session, files that programs keep in
-            clear. A second run adds nothing, takes over what changed there, and says what changed on both sides.
-            'vault export FORMAT' goes the other way, after a question. 'vault help import' lists the formats.
+            'vault import FORMAT' imports the secrets of another product: a database of KeePassXC, exports of Bitwarden,
+            1Password, Aegis and browsers, a store of pass, the keyring of the session, and secrets that programs store
+            in clear text. A second run adds nothing, imports the changes made there, and reports items that were
+            changed on both sides. 'vault export FORMAT' exports, after a question. 'vault help import' lists the
+            formats.
 
-            With the PAM module pam_vault a vault whose passphrase is the login's password is open after the login.
+            With the PAM module pam_vault, the login unlocks a vault that has the login's password as its passphrase.
             """
         ),
         (
             "DOORS",
             """
-            'vault doors enable secret-service' makes programs of the desktop keep their secrets in the vault, in the
-            place of gnome-keyring or KWallet, and 'vault doors enable portal' does the same for Flatpak applications.
-            'vault import secret-service' goes before it. 'vault doors enable browser' gives logins to the extension
-            KeePassXC-Browser; 'vault browser' lists the browsers that were let in. 'vault ssh-add' keeps ssh keys in
-            the vault, and 'vault doors enable ssh' has ssh sign with them. 'vault doors disable' takes back what was
-            changed, and 'vault doors status' says who serves.
+            'vault doors enable secret-service' makes programs of the desktop store their secrets in the vault instead
+            of gnome-keyring or KWallet, and 'vault doors enable portal' does the same for Flatpak applications. Run
+            'vault import secret-service' first. 'vault doors enable browser' gives logins to the extension
+            KeePassXC-Browser; 'vault browser' lists the browsers that were admitted. 'vault ssh-add' stores ssh keys in
+            the vault, and 'vault doors enable ssh' lets ssh sign with them. 'vault doors disable' undoes the changes,
+            and 'vault doors status' shows which programs serve.
 
-            Under systemd the bus starts vault-doors.service, elsewhere the command itself. vault-credentials.socket is
-            for units: LoadCredential=ID:%t/vault/credentials.sock gives one the secret of the access group systemd,
-            the service UNIT and the account ID.
+            Under systemd, the bus starts vault-doors.service, and elsewhere the command itself. Units use
+            vault-credentials.socket: LoadCredential=ID:%t/vault/credentials.sock gives a unit the secret of the access
+            group systemd, the service UNIT and the account ID.
             """
         ),
         (
             "OTHER PROGRAMS",
             """
-            Links to the command that others start: git-credential-vault ('git config credential.helper vault'),
-            docker-credential-vault ("credsStore": "vault"), cargo-credential-vault. 'vault credential aws' and 'vault
-            credential kubernetes' print what the tools of clouds want. While the vault is locked a person is asked, at
-            the terminal or by pinentry.
+            Other programs start links to the command: git-credential-vault ('git config credential.helper vault'),
+            docker-credential-vault ("credsStore": "vault") and cargo-credential-vault. 'vault credential aws' and
+            'vault credential kubernetes' print credentials in the form that these clouds' tools read. While the vault
+            is locked, the user is asked for the passphrase, at the terminal or by pinentry.
             """
         ),
         (
             "REFERENCES",
             """
             vault://SERVICE/ACCOUNT names a secret, vault://SERVICE/ACCOUNT/NAME a field of the item, else an attribute;
-            special characters are percent-encoded. 'vault run', 'vault inject' and 'vault read' put what it names in
-            its place.
+            special characters are percent-encoded. 'vault run', 'vault inject' and 'vault read' replace a reference
+            with the value that it names.
             """
         ),
         (
             "POLICY",
             """
-            ~/.config/vault/policy.json says what programs may ask of the agent. Of its rules the first that fits a
-            client is the one that counts; without one everything is allowed. A rule names an executable (the client or
-            a process that it descends from), a systemd unit, a control group (and those below) or a Flatpak
-            application, and grants access (full, inject-only or none) and access groups. An executable is a program: a
-            script is known by its interpreter, and is started in a unit for a rule, such as assistant.scope by
-            'systemd-run --user --scope --unit=assistant FILE'.
+            ~/.config/vault/policy.json has the rules for programs that use the agent. The first rule that matches a
+            client applies; a client without a rule may do everything. A rule names an executable (of the client or of
+            one of its ancestors), a systemd unit, a control group (with those below it) or a Flatpak application, and
+            grants access (full, inject-only or none) and access groups. The executable of a script is its interpreter:
+            for a rule of its own, start the script in a unit, such as assistant.scope by 'systemd-run --user --scope
+            --unit=assistant FILE'.
 
               {
-                // a program that may use secrets and not see them
+                // a program that may use secrets but not see them
                 "rules": [
                   { "executable": "/usr/bin/robot", "access": "inject-only", "groups": ["ci"] },
                   { "flatpak": "org.example.App", "groups": ["org.example.App"] }
                 ]
               }
 
-            A client that may only inject can list attributes, 'vault run', whose output is masked, and
-            'vault inject -o'. The agent refuses it everything else. A rule guards against mistakes, not against a
+            A client with inject-only access can list attributes, and use 'vault run', whose output is masked, and
+            'vault inject -o'. The agent refuses all its other requests. A rule guards against mistakes, not against a
             hostile process of the same user.
             """
         ),
     ]
 
     private static let variables = [
-        ("VAULT_FILE", "The vault; else ~/.local/share/vault/default.vault."),
+        ("VAULT_FILE", "The vault file. The default is ~/.local/share/vault/default.vault."),
         ("VAULT_PASSPHRASE_FILE", "A file with the passphrase."),
-        ("VAULT_KEY_FILE", "A key file, which opens the vault alone or with the passphrase."),
+        ("VAULT_KEY_FILE", "A key file, which unlocks the vault alone or with the passphrase."),
         (
             "VAULT_TPM2_DEVICE",
             """
-            The TPM2 chip to ask, as systemd-creds(1) names it: a device, or swtpm:, tabrmd:, mssim:, device: and a \
-            place.
+            The TPM2 chip, as systemd-creds(1) names it: a device, or swtpm:, tabrmd:, mssim: or device: and a path.
             """
         ),
         (
             "VAULT_ACCESS_GROUPS",
             """
-            The access groups of a program, parted by commas; the first is where it adds. Without it a program has its \
-            own, and this command sees all.
+            The access groups of a program, separated by commas; it adds items to the first. Without the variable, a \
+            program has its own group, and this command sees all groups.
             """
         ),
         (
             "VAULT_PINENTRY",
             """
-            The program by which vault unlock asks where there is no terminal; else pinentry. DISPLAY, WAYLAND_DISPLAY \
-            and GPG_TTY say where a person is.
+            The program that asks for the passphrase where there is no terminal. The default is pinentry. It asks at \
+            DISPLAY, WAYLAND_DISPLAY or GPG_TTY.
             """
         ),
-        ("VAULT_AGENT_SOCK", "The socket of the agent; else $XDG_RUNTIME_DIR/vault/agent.sock."),
+        ("VAULT_AGENT_SOCK", "The socket of the agent. The default is $XDG_RUNTIME_DIR/vault/agent.sock."),
         (
             "XDG_DATA_HOME, XDG_STATE_HOME, XDG_CONFIG_HOME, XDG_RUNTIME_DIR",
-            "Where the files below are, instead of in the home directory."
+            "The directories of the files below, instead of those in the home directory."
         ),
-        ("NO_COLOR", "Is honoured, since nothing is coloured."),
+        ("NO_COLOR", "Has no effect, since the output has no colours."),
     ]
 
     private static let files = [
@@ -201,15 +202,14 @@ enum OverviewManual {
         (
             "~/.local/state/vault/",
             """
-            The secret of this device, what it remembers of the newest state of vaults, and the logs of 'vault agent \
-            --audit'.
+            The secret of this device, its record of the newest states of vaults, and the logs of 'vault agent --audit'.
             """
         ),
         (
             "~/.local/state/vault/REALM.mirror/",
-            "What the devices of a fleet have told each other, sealed: remotes that lost some of it get it from here."
+            "The sealed records of a fleet's devices. A remote that has lost records gets them from here."
         ),
-        ("~/.local/state/vault/doors/changes.json", "What 'vault doors enable' changed, and what was there before."),
+        ("~/.local/state/vault/doors/changes.json", "The changes of 'vault doors enable', and the previous contents."),
         ("~/.config/vault/policy.json", "The rules of the agent."),
         ("$XDG_RUNTIME_DIR/vault/agent.sock", "The socket of the agent."),
     ]

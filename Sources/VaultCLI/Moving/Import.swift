@@ -46,7 +46,7 @@ struct Import: ParsableCommand {
     @Flag(help: "Replace items that differ.")
     var replace = false
 
-    @Flag(help: "Only show what would be done.")
+    @Flag(help: "Show the result without making changes.")
     var dryRun = false
 
     @Flag(help: "Print JSON.")

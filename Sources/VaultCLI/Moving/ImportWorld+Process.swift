@@ -58,7 +58,7 @@ extension CommandError {
         case .otherFormat(let flaw, let hint): self.init(.failure, "\(name): \(flaw)", hint: hint)
         case .wrongPassphrase: self.init(.wrongPassphrase, "wrong passphrase of \(name)")
         case .tooExpensive:
-            self.init(.failure, "\(name) asks for a key derivation of more than what any product lets its users choose")
+            self.init(.failure, "\(name) asks for a key derivation beyond the limits of every product")
         case .missing(let what, let package):
             self.init(.failure, "\(what) is not there", hint: "install it: 'apt install \(package)'")
         case .program(let program, let place, let hint):

@@ -9,7 +9,7 @@ internal import VaultStorage
 
 struct Status: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "status", abstract: "Show what is known of a vault without its passphrase.",
+        commandName: "status", abstract: "Show the state of a vault without its passphrase.",
         discussion: """
             For a vault that belongs to a fleet, the command shows more if it can unlock the vault: the remotes, the \
             changes that wait for a sync, the conflicts, the devices and when each was last heard from. The command \

@@ -115,6 +115,6 @@ private let root = DoorScript.root
             find . -name '.*tmp-*'; vault doors disable secret-service >/dev/null; find .config .local/share/dbus-1
             """)
         #expect(result.output == "masked\nmasked\n30\nset\nset\nwrote\n", "\(result)")
-        #expect(result.error.contains("vault: hint: what is printed above was done; run it again once that works"))
+        #expect(result.error.contains("vault: hint: the changes printed above were made; run it again once that works"))
     }
 }

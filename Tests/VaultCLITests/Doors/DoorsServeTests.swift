@@ -96,7 +96,7 @@ import Testing
             """)
         #expect(
             result.output
-                == "vault: note: VAULT (pid PID) serves what it was started for until it ends: log out and in again\n",
+                == "vault: note: VAULT (pid PID) serves its present doors until it ends: log out and in again\n",
             "\(result)")
     }
 

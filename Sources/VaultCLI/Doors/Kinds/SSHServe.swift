@@ -4,7 +4,7 @@ internal import Vault
 internal import VaultSSHAgent
 
 /// The socket of the ssh agent, served by this process.
-final class SSHServe {
+final class SSHServe: OpenedDoor {
     private var socket: DoorSocket?
     private var door: SSHDoor?
 
@@ -27,5 +27,12 @@ final class SSHServe {
         door = nil
         // Removes the socket.
         socket = nil
+    }
+}
+
+extension DoorServing {
+    /// - Parameter keepsKeys: whether keys added by 'ssh-add' are stored in the vault.
+    static func ssh(at path: FilePath, keepsKeys: Bool) -> DoorServing {
+        DoorServing(audience: .people) { house, _ in try SSHServe(path, house, keepsKeys: keepsKeys) }
     }
 }

@@ -40,13 +40,20 @@ struct BrowserManifest: Codable {
         return (try? encoder.encode(self)).map { String(decoding: $0, as: UTF8.self) + "\n" } ?? ""
     }
 
-    /// Returns whether the content of a path is a manifest written by a vault, wherever its command was.
-    static func isOwn(_ content: PathContent) -> Bool {
-        guard case .file(let bytes, _) = content, bytes.count < 1 << 16,
-            let read = try? JSONDecoder().decode(BrowserManifest.self, from: bytes)
+    /// Returns whether a vault has written the manifest, wherever its command was.
+    static func isOwn(_ text: String) -> Bool {
+        guard text.utf8.count < 1 << 16,
+            let read = try? JSONDecoder().decode(BrowserManifest.self, from: Data(text.utf8))
         else { return false }
         return read.name == NativeHost.name && read.path.hasSuffix("/" + hostName)
     }
+}
+
+extension Door {
+    static let browser: Door = Door(
+        name: "browser", reach: .manifests,
+        refusalForAll: ("the browser's door is each user's own", hint: "without --system, as that user"),
+        changes: { places, _ in places.browserChanges }, recognizes: { BrowserManifest.isOwn($0) })
 }
 
 extension DoorPlaces {
@@ -57,7 +64,7 @@ extension DoorPlaces {
     ]
 
     /// A manifest for each browser whose directory exists, and for the two most common ones.
-    var manifests: [DoorChange] {
+    private var manifests: [DoorChange] {
         let firefoxes = DoorPlaces.firefoxes.compactMap { home?.appending($0) }.filter { isOfUse($0, ".mozilla") }
         let chromiums = DoorPlaces.chromiums.compactMap { configuration?.appending(FilePath($0).components) }
             .filter { isOfUse($0, "chromium") }
@@ -67,7 +74,8 @@ extension DoorPlaces {
         return places.map { directory, isFirefox in
             DoorChange(
                 path: directory.appending(NativeHost.name + ".json"),
-                kind: .manifest(BrowserManifest(hostPath, isFirefox: isFirefox).text))
+                kind: .manifest(
+                    BrowserManifest(hostPath, isFirefox: isFirefox).text, replacing: "KeePassXC's or another one"))
         }
     }
 
@@ -88,7 +96,7 @@ extension DoorPlaces {
     private var ownHost: FilePath { data.appending("vault").appending(BrowserManifest.hostName) }
 
     /// The changes for the browsers' door: the program first, so that no manifest refers to a missing one.
-    var browserChanges: [DoorChange] {
+    fileprivate var browserChanges: [DoorChange] {
         (hasInstalledHost ? [] : [DoorChange(path: ownHost, kind: .link(to: command))]) + manifests
     }
 }

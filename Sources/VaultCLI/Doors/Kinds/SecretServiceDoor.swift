@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+internal import SystemPackage
+
+extension Door {
+    static let secretService: Door = Door(
+        name: "secret-service", reach: .bus(name: "org.freedesktop.secrets"),
+        changes: { places, enabled in
+            places.otherKeyrings + places.activation(of: .secretService, enabled: enabled)
+        },
+        recognizes: { DoorPlaces.isActivation($0, of: .secretService) })
+}
+
+extension DoorPlaces {
+    /// gnome-keyring is also started by systemd and by the session; KWallet takes the name while it runs.
+    fileprivate var otherKeyrings: [DoorChange] {
+        guard let configuration else { return [] }
+        let units = ["gnome-keyring-daemon.socket", "gnome-keyring-daemon.service"].map { unit in
+            DoorChange(path: configuration.appending("systemd/user").appending(unit), kind: .mask)
+        }
+        let autostart = DoorSetting(group: "Desktop Entry", key: "Hidden", value: "true")
+        let wallet = DoorSetting(group: "org.freedesktop.secrets", key: "apiEnabled", value: "false")
+        return units + [
+            DoorChange(
+                path: configuration.appending("autostart/gnome-keyring-secrets.desktop"),
+                kind: .setting(
+                    autostart, start: "[Desktop Entry]\nType=Application\nName=Secret Storage Service\n", mode: 0o644)),
+            DoorChange(path: configuration.appending("kwalletrc"), kind: .setting(wallet, start: "", mode: 0o600)),
+        ]
+    }
+}
