@@ -51,6 +51,7 @@ package enum FollowerEvent: Sendable {
 ///
 /// Unchecked: only the queue moves the timers.
 package final class FleetFollower: @unchecked Sendable {
+    /// The schedule, the watches and the pauses, which one mutex guards: a turn reads and changes all of them.
     private struct State {
         var schedule: SyncSchedule
         var remotes: [RemoteURL] = []

@@ -9,7 +9,8 @@ internal import VaultLoop
 /// A connection: reads a request, has it answered, and reads the next after the answer was written. A client that does
 /// not read its answers is not read from either.
 ///
-/// Confined to the thread of its ``Connections``, whose state it is: of one connection and its requests.
+/// Confined to the thread of its ``Connections``. Each request may end the connection at any moment, with everything
+/// that belongs to it: process, rights, buffers, timers and tickets are therefore properties of one object.
 final class Session {
     enum Phase {
         /// Waits for the first request.
@@ -43,15 +44,8 @@ final class Session {
     private var deadline: Int?
     /// The time limit of a turn to unlock. A turn may become one to ask.
     var turnEnd: Int?
-    /// The parts of an incomplete store, which wait for the next part at most for ``patienceForFrame``.
-    private var staged: [Item] = []
-    private var stagedDeletes: [Query] = []
-    private var stagedBytes = 0 {
-        didSet { server.noteStaged(stagedBytes - oldValue) }
-    }
-    private var stagingFailure: VaultError?
-    /// Whether the last request was a part of a store, but not its last part.
-    private var isStaging = false
+    /// A store whose next part is awaited at most for ``patienceForFrame``.
+    private var staged: StagedStore
     private var isGoingOn = false
     var closesWhenDone = false
     /// The tickets of this connection, and whether the next request has presented one.
@@ -76,6 +70,7 @@ final class Session {
         inbox = try Inbox()
         (self.server, self.here, self.descriptor) = (server, here, descriptor)
         (self.process, self.handle, self.timers) = (process, handle, timers)
+        staged = StagedStore { [server] in server.noteStaged($0) }
     }
 
     var isClosed: Bool { if case .closed = phase { true } else { false } }
@@ -91,7 +86,7 @@ final class Session {
     /// Whether the connection may be closed in favour of another one.
     var isIdle: Bool {
         switch phase {
-        case .ready: inbox.count == 0 && !isStaging
+        case .ready: inbox.count == 0 && !staged.isIncomplete
         // Closed if there is no room for others; the reader learns that the connection has ended.
         case .watching: true
         case .new, .busy, .asking, .offering, .closed: false
@@ -100,8 +95,7 @@ final class Session {
 
     /// Drops an incomplete store after a lock: its plaintext must not be kept any longer.
     func dropStaged() {
-        guard isStaging else { return }
-        (staged, stagedDeletes, stagedBytes, stagingFailure) = ([], [], 0, .locked)
+        if staged.isIncomplete { staged.drop(for: .locked) }
     }
 
     // MARK: Reading
@@ -152,7 +146,7 @@ final class Session {
         timers.cancel(&watches.readerEnd)
         watches = Watches()
         outbox.drop()
-        (staged, stagedDeletes, stagedBytes) = ([], [], 0)
+        staged.drop(for: nil)
         represented = nil
         Glibc.close(descriptor)
     }
@@ -172,7 +166,7 @@ final class Session {
             }
             do throws(MessageError) {
                 guard let frame = try inbox.next() else {
-                    if inbox.count > 0 || isStaging, deadline == nil { wait(Session.patienceForFrame) }
+                    if inbox.count > 0 || staged.isIncomplete, deadline == nil { wait(Session.patienceForFrame) }
                     return
                 }
                 timers.cancel(&deadline)
@@ -263,29 +257,13 @@ final class Session {
 
     /// Collects the parts of a store until the last one. Excessive parts are still read, and then refused.
     private func stage(_ part: StoreRequest, _ size: Int, _ number: UInt32) {
-        isStaging = !part.isLast
-        if stagingFailure == nil {
-            if stagedBytes + size > server.settings.mostStaged {
-                stagingFailure = .storage(.valueTooLarge)
-            } else if server.staged + size > server.settings.mostStaged {
-                stagingFailure = .agent(.busy)
-            } else {
-                staged += part.items
-                stagedDeletes += part.deleted
-                stagedBytes += size
-            }
-        }
-        if stagingFailure != nil { (staged, stagedDeletes, stagedBytes) = ([], [], 0) }
+        staged.take(part, size, limit: server.settings.mostStaged, sum: server.staged)
         guard part.isLast else {
             phase = .ready
             return
         }
-        let (all, deleted, failure) = (staged, stagedDeletes, stagingFailure)
-        (staged, stagedDeletes, stagedBytes, stagingFailure) = ([], [], 0, nil)
-        if let failure {
-            reply([FailureReply(failure)], number)
-        } else {
-            answer(StoreRequest(all, replacing: part.replacing, deleting: deleted, isLast: true), number)
+        do throws(VaultError) { answer(try staged.finish(replacing: part.replacing), number) } catch {
+            reply([FailureReply(error)], number)
         }
     }
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 public import VaultFormat
 
-/// The current state of every item: the result of the log's operations.
+/// The current state of every item: the result of the log's operations. An operation changes the indexes, the sums and
+/// the kept versions together, at a fixed cost in memory an item.
 public struct RecordTable: Sendable {
     private var arena = OperationArena()
     private var locations: [OperationArena.Location] = []
