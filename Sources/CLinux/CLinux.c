@@ -3,6 +3,7 @@
 #include "CLinux.h"
 #include <errno.h>
 #include <fcntl.h>
+#include <link.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
@@ -36,6 +37,22 @@ void clinux_allow_all_descriptors(void) {
     limit.rlim_cur = limit.rlim_max;
     setrlimit(RLIMIT_NOFILE, &limit);
 }
+// Unmaps the pages of code and constants; the kernel maps each again when it is used. A segment that is writable at the
+// start keeps its pages, which have relocations.
+static int release_code(struct dl_phdr_info *info, size_t size, void *unused) {
+    (void)size, (void)unused;
+    uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+    for (int number = 0; number < info->dlpi_phnum; number++) {
+        const ElfW(Phdr) *segment = &info->dlpi_phdr[number];
+        if (segment->p_type != PT_LOAD || segment->p_flags & PF_W) continue;
+        // Whole pages: the first and the last may be those of a writable neighbour.
+        uintptr_t start = (info->dlpi_addr + segment->p_vaddr + page - 1) & ~(page - 1);
+        uintptr_t end = (info->dlpi_addr + segment->p_vaddr + segment->p_memsz) & ~(page - 1);
+        if (start < end) madvise((void *)start, end - start, MADV_DONTNEED);
+    }
+    return 0;
+}
+void clinux_release_code(void) { dl_iterate_phdr(release_code, NULL); }
 long clinux_is_dumpable(void) { return clinux_result(prctl(PR_GET_DUMPABLE, 0, 0, 0, 0)); }
 
 // RLIMIT_CORE has the type of an anonymous enumeration in glibc, which getrlimit's importer does not accept. Sets only

@@ -18,11 +18,13 @@ actor Connections {
     private var sessions: [Int: Session] = [:]
     private var lastNumber = 0
     private let timers = LoopTimers()
+    /// The timer after which a resting agent unmaps code that it has used, the start's above all.
+    private var codeEnd: Int?
 
     /// The most connections that wait to be accepted.
     private static let backlog: Int32 = 64
-    /// The idle time after which a connection may be closed in favour of a new one. Its client opens another when
-    /// necessary.
+    /// The idle time after which a connection may be closed in favour of a new one, whose client opens another when
+    /// necessary, and after which an agent rests.
     private static let idleEnough = Duration.seconds(10)
     /// The pause after a failure to accept a connection.
     private static let pause = Duration.milliseconds(100)
@@ -38,7 +40,10 @@ actor Connections {
     }
 
     /// Serves the socket from now on.
-    nonisolated func start() { loop.run { ready in self.assumeIsolated { $0.pump(ready) } } }
+    nonisolated func start() {
+        execute { $0.restLater() }
+        loop.run { ready in self.assumeIsolated { $0.pump(ready) } }
+    }
 
     /// Accepts no further connections.
     nonisolated func stopListening() { execute { $0.closeListener() } }
@@ -100,6 +105,12 @@ actor Connections {
         guard let session = sessions.removeValue(forKey: number) else { return }
         session.end()
         server.closed(number)
+        restLater()
+    }
+
+    private func restLater() {
+        timers.cancel(&codeEnd)
+        codeEnd = timers.start(Connections.idleEnough) { clinux_release_code() }
     }
 
     // MARK: Clients

@@ -15,6 +15,7 @@ long clinux_set_undumpable(void);
 int clinux_end_with(int32_t parent);
 void clinux_set_name(const char *name);
 void clinux_allow_all_descriptors(void);
+void clinux_release_code(void);
 long clinux_is_dumpable(void);
 long clinux_forbid_core_dumps(void);
 uint64_t clinux_file_size_limit(void);
