@@ -114,7 +114,7 @@ struct DoorOptions: ParsableArguments {
     var sshStore = false
 
     func validate() throws {
-        guard !sshStore || ssh != nil else { throw CommandError.usage("--ssh-store is for --ssh") }
+        guard !sshStore || ssh != nil else { throw ValidationError("--ssh-store is for --ssh") }
     }
 
     /// The doors in the order in which they are opened.
