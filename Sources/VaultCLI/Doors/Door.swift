@@ -38,15 +38,11 @@ struct Door: Sendable {
 }
 
 /// A door is its name: the list has each name once.
-extension Door: Hashable, Encodable, CaseIterable, ExpressibleByArgument {
-    static var allCases: [Door] { all }
-
+extension Door: Hashable, Encodable, ExpressibleByArgument {
     init?(argument: String) {
         guard let door = Door.all.first(where: { $0.name == argument }) else { return nil }
         self = door
     }
-
-    var defaultValueDescription: String { name }
 
     static var allValueStrings: [String] { all.map(\.name) }
 

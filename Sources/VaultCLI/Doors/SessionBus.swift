@@ -74,13 +74,7 @@ struct SessionBus {
 
     /// Tells the bus and systemd, if they run, that files have changed.
     static func reload() {
-        if let runtime = ProcessEnvironment.variable("XDG_RUNTIME_DIR"),
-            FileManager.default.fileExists(atPath: runtime + "/systemd/private")
-        {
-            // A hanging manager must not block this command.
-            let command = ["timeout", "10", "systemctl", "--user", "daemon-reload"]
-            _ = try? Helper(command).converse(nil) { _ in }
-        }
+        UserUnits.reload()
         guard isThere, let names = try? BusNames() else { return }
         try? names.reloadConfiguration()
     }

@@ -42,11 +42,14 @@ enum UserUnits {
         }
     }
 
+    /// Makes the manager read the files of units again.
+    static func reload() { tell("daemon-reload") }
+
     static func start(_ unit: String) { tell("start", ["\(unit).socket"]) }
 
     static func stop(_ unit: String) { tell("stop", ["\(unit).socket", "\(unit).service"]) }
 
-    private static func tell(_ verb: String, _ units: [String]) {
+    private static func tell(_ verb: String, _ units: [String] = []) {
         guard let runtime = ProcessEnvironment.variable("XDG_RUNTIME_DIR"),
             FileManager.default.fileExists(atPath: runtime + "/systemd/private")
         else { return }

@@ -13,9 +13,9 @@ extension Door {
 extension DoorPlaces {
     /// gnome-keyring is also started by systemd and by the session; KWallet takes the name while it runs.
     fileprivate var otherKeyrings: [DoorChange] {
-        guard let configuration else { return [] }
+        guard let configuration, let userUnits else { return [] }
         let units = ["gnome-keyring-daemon.socket", "gnome-keyring-daemon.service"].map { unit in
-            DoorChange(path: configuration.appending("systemd/user").appending(unit), kind: .mask)
+            DoorChange(path: userUnits.appending(unit), kind: .mask)
         }
         let autostart = DoorSetting(group: "Desktop Entry", key: "Hidden", value: "true")
         let wallet = DoorSetting(group: "org.freedesktop.secrets", key: "apiEnabled", value: "false")
