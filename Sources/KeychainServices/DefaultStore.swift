@@ -134,41 +134,4 @@ extension VaultError {
         default: false
         }
     }
-
-    var status: OSStatus {
-        switch self {
-        case .parameter: errSecParam
-        case .noSuchAttribute: errSecNoSuchAttr
-        case .noSuchClass: errSecNoSuchClass
-        case .duplicateItem: errSecDuplicateItem
-        case .itemNotFound: errSecItemNotFound
-        case .accessGroupDenied: errSecMissingEntitlement
-        case .locked: errSecInteractionNotAllowed
-        case .unimplemented: errSecUnimplemented
-        case .presenceRequired: errSecInteractionNotAllowed
-        case .versionMismatch, .itemChanged, .notADeviceIdentifier, .insideTransaction: errSecInternal
-        case .valueMismatch, .migrationFailed: errSecDecode
-        case .cancelled: errSecUserCanceled
-        case .closed: errSecNotAvailable
-        case .storage(let error): error.status
-        case .agent(.refused): errSecMissingEntitlement
-        // A dialog that timed out counts as dismissed.
-        case .agent(.unanswered): errSecUserCanceled
-        case .agent: errSecNotAvailable
-        }
-    }
-}
-
-extension StorageError {
-    fileprivate var status: OSStatus {
-        switch self {
-        case .wrongPassphrase, .unacceptablePassphrase, .unacceptableKeyFile: errSecAuthFailed
-        case .valueTooLarge, .attributesTooLarge: errSecDataTooLarge
-        case .resourceUnavailable: errSecAllocate
-        case .locked: errSecInteractionNotAllowed
-        case .inputOutput(.readOnlyFileSystem, _), .inputOutput(.permissionDenied, .write): errSecReadOnly
-        case .inputOutput(.ioError, _), .indeterminate: errSecIO
-        default: errSecNotAvailable
-        }
-    }
 }

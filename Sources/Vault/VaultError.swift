@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+public import FoundationEssentials
 internal import VaultFormat
 public import VaultStorage
 
@@ -81,6 +82,101 @@ public enum ParameterFlaw: Equatable, Sendable {
     case userAttributeName
     /// A field's name has 1 to 255 bytes and no control characters.
     case fieldName
+}
+
+// MARK: Texts and numbers
+
+// Each error has one text, for the library's sentences and the command's messages: lower case, without a full stop, a
+// secret or an attribute value.
+
+extension VaultError: LocalizedError {
+    /// The error's text as a sentence, without a secret or an attribute value.
+    public var errorDescription: String? { text.sentence }
+}
+
+extension StorageError: LocalizedError {
+    /// The error's text as a sentence, without a secret or an attribute value.
+    public var errorDescription: String? { text.sentence }
+}
+
+extension VaultError {
+    package var text: String {
+        switch self {
+        case .parameter(let flaw): flaw.text
+        case .noSuchAttribute(let name): "the class has no attribute '\(name)'"
+        case .noSuchClass: "no such class"
+        case .duplicateItem: "an item with this key exists"
+        case .itemNotFound: "no such item"
+        case .accessGroupDenied: "the access group is not one of the caller's"
+        case .locked: "the vault is locked"
+        case .presenceRequired:
+            "this item requires a person to enter the passphrase, and nobody can be asked"
+        case .unimplemented: "not available for items of this class"
+        case .versionMismatch: "the item is not at this version"
+        case .notADeviceIdentifier: "the item stored as the device identifier holds no identifier"
+        case .itemChanged: "the item changed while it was read"
+        case .closed: "the vault was used after it was closed"
+        case .insideTransaction: "the vault was called inside a transaction of its own"
+        case .valueMismatch(let path):
+            "the value does not have the expected shape\(path.isEmpty ? "" : ", at '\(path)'")"
+        case .migrationFailed: "the value has an older shape, and its conversion failed"
+        case .cancelled: "cancelled"
+        case .storage(let error): error.text
+        case .agent(let flaw): flaw.text
+        }
+    }
+
+    /// Apple's `OSStatus` of the same meaning, which the case's comment names.
+    package var status: Int32 {
+        switch self {
+        case .parameter: -50
+        case .noSuchAttribute: -25303
+        case .noSuchClass: -25306
+        case .duplicateItem: -25299
+        case .itemNotFound: -25300
+        // A policy that denies an access is an entitlement that is missing.
+        case .accessGroupDenied, .agent(.refused): -34018
+        case .locked, .presenceRequired: -25308
+        case .unimplemented: -4
+        case .versionMismatch, .itemChanged, .notADeviceIdentifier, .insideTransaction: -26276
+        case .valueMismatch, .migrationFailed: -26275
+        // A dialog that timed out counts as dismissed.
+        case .cancelled, .agent(.unanswered): -128
+        case .storage(let error): error.status
+        case .closed, .agent: -25291
+        }
+    }
+}
+
+extension AgentFlaw {
+    fileprivate var text: String {
+        switch self {
+        case .notRunning: "the agent has ended"
+        case .gone: "the agent ended before it answered: the change may have been saved"
+        case .otherVault: "the running agent has another vault"
+        case .refused: "refused: the agent's policy does not let this program do that"
+        case .protocolViolation: "the agent has another version"
+        case .busy: "the agent does not answer, or has too many clients"
+        case .unanswered: "nobody answered the request for the passphrase"
+        }
+    }
+}
+
+extension ParameterFlaw {
+    fileprivate var text: String {
+        switch self {
+        case .classMissing: "a class is missing"
+        case .attributeValue(let name): "not a value for the attribute '\(name)'"
+        case .persistentReference: "not a persistent reference"
+        case .attributesWithReference: "a persistent reference does not combine with attributes"
+        case .limit: "a change applies to every matching item, and takes no limit"
+        case .matchKey: "a match key is out of place"
+        case .key(let name):
+            name.isEmpty ? "a key is out of place" : "the key '\(name)' is out of place, or its value is"
+        case .userAttributeName: "the name of an attribute has 1 to 255 bytes"
+        case .fieldName: "the name of a field has 1 to 255 bytes and no control characters"
+        }
+    }
 }
 
 extension VaultError {

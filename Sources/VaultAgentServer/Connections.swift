@@ -150,8 +150,11 @@ actor Connections {
     private func makeRoom(for session: Session) {
         let others = sessions.values.filter { $0 !== session && !$0.isClosed }
         // A client greets at once, so a connection without a greeting waits for nothing. A client without rights has
-        // had its answer.
-        let unknown = others.filter(\.isDispensable)
+        // had its answer. A flood of greetings that are still inspected belongs to few processes: the one with the
+        // most connections gives way, so a flood closes nobody else's.
+        let unknown =
+            Dictionary(grouping: others.filter(\.isDispensable), by: \.process.id)
+            .values.max { $0.count < $1.count } ?? []
         let idle = others.filter { $0.isIdle && .now - $0.lastUse > Connections.idleEnough }
         // An idle client opens another connection when necessary; the end of a watching one is reported to its reader.
         let resting = idle.filter { !$0.isWatching }

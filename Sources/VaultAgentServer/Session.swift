@@ -75,10 +75,9 @@ final class Session {
 
     var isClosed: Bool { if case .closed = phase { true } else { false } }
 
-    /// Whether closing the connection loses nothing: the client has not greeted, or has no rights.
-    var isDispensable: Bool {
-        if case .new = phase { true } else { caller?.access == AgentStatus.Access.none }
-    }
+    /// Whether closing the connection loses nothing: the client's greeting has no answer yet, or the client has no
+    /// rights.
+    var isDispensable: Bool { caller.map { $0.access == .none } ?? true }
 
     /// Whether the connection carries changes, whose readers learn of its end.
     var isWatching: Bool { if case .watching = phase { true } else { false } }

@@ -6,20 +6,23 @@ package func hexadecimal(_ bytes: [UInt8]) -> String {
     return String(decoding: bytes.flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 15)]] }, as: UTF8.self)
 }
 
+/// The value of a lowercase digit.
+package func hexadecimalValue(of digit: UInt8) -> UInt8? {
+    switch digit {
+    case UInt8(ascii: "0")...UInt8(ascii: "9"): digit - UInt8(ascii: "0")
+    case UInt8(ascii: "a")...UInt8(ascii: "f"): digit - UInt8(ascii: "a") + 10
+    default: nil
+    }
+}
+
 /// The bytes of pairs of digits; `nil` for anything that ``hexadecimal(_:)`` does not produce.
 package func bytes(hexadecimal text: String) -> [UInt8]? {
-    func value(_ digit: UInt8) -> UInt8? {
-        switch digit {
-        case UInt8(ascii: "0")...UInt8(ascii: "9"): digit - UInt8(ascii: "0")
-        case UInt8(ascii: "a")...UInt8(ascii: "f"): digit - UInt8(ascii: "a") + 10
-        default: nil
-        }
-    }
     let digits = Array(text.utf8)
     guard digits.count % 2 == 0 else { return nil }
     var bytes: [UInt8] = []
     for index in stride(from: 0, to: digits.count, by: 2) {
-        guard let high = value(digits[index]), let low = value(digits[index + 1]) else { return nil }
+        guard let high = hexadecimalValue(of: digits[index]), let low = hexadecimalValue(of: digits[index + 1])
+        else { return nil }
         bytes.append(high << 4 | low)
     }
     return bytes

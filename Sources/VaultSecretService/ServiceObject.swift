@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 internal import FoundationEssentials
+internal import VaultFormat
 
 /// The storage behind a collection of the Secret Service.
 enum CollectionName: Hashable, Sendable {
@@ -91,7 +92,8 @@ enum ServiceObject: Hashable, Sendable {
         guard digits.count == 33, digits[0] == UInt8(ascii: "i") else { return nil }
         var bytes: [UInt8] = []
         for index in stride(from: 1, to: 33, by: 2) {
-            guard let high = PathElement.digit(digits[index]), let low = PathElement.digit(digits[index + 1]) else {
+            guard let high = hexadecimalValue(of: digits[index]), let low = hexadecimalValue(of: digits[index + 1])
+            else {
                 return nil
             }
             bytes.append(high << 4 | low)
@@ -168,8 +170,8 @@ enum PathElement {
                 index += 1
                 continue
             }
-            guard index + 2 < characters.count, let high = digit(characters[index + 1]),
-                let low = digit(characters[index + 2])
+            guard index + 2 < characters.count, let high = hexadecimalValue(of: characters[index + 1]),
+                let low = hexadecimalValue(of: characters[index + 2])
             else { return nil }
             bytes.append(high << 4 | low)
             index += 3
@@ -179,12 +181,4 @@ enum PathElement {
     }
 
     private static func character(_ digit: UInt8) -> UInt8 { digit + (digit < 10 ? 48 : 87) }
-
-    static func digit(_ character: UInt8) -> UInt8? {
-        switch character {
-        case UInt8(ascii: "0")...UInt8(ascii: "9"): character - 48
-        case UInt8(ascii: "a")...UInt8(ascii: "f"): character - 87
-        default: nil
-        }
-    }
 }

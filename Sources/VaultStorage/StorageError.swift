@@ -154,6 +154,175 @@ extension StorageError {
     }
 }
 
+// MARK: Texts
+
+// Each error has one text, for the library's sentences and the command's messages: lower case, without a full stop, a
+// secret or an attribute value.
+
+extension StorageError {
+    package var text: String {
+        switch self {
+        case .noVault: "there is no vault here yet"
+        case .alreadyExists: "the file exists already, and was left unchanged"
+        case .refused(let refusal): refusal.text
+        case .damaged(.notAVault): Damage.notAVault.text
+        case .damaged(let damage): "the vault is damaged or was tampered with: \(damage.text)"
+        case .unsupported(let field): "the vault was written by a newer version (\(field.rawValue))"
+        case .wrongPassphrase: "wrong passphrase"
+        case .unacceptableKeyFile: "a key file has 32 bytes to 1 MiB"
+        case .unacceptablePassphrase(let flaw): "the passphrase \(flaw.text)"
+        case .unacceptableRecoveryCode(.length): "a recovery code has eight groups of five characters"
+        case .unacceptableRecoveryCode(.group(let group)): "the recovery code is mistyped in group \(group) of 8"
+        case .noMatchingSlot: "the vault has no slot for this"
+        case .slot(let flaw): flaw.text
+        case .machineSecret(let flaw): flaw.text
+        case .busy: "another process holds the lock of the vault"
+        case .resourceUnavailable: "not enough memory for the key derivation"
+        case .inputOutput(let errno, let task): "cannot \(task.text): \(errno.description.lowercased())"
+        case .indeterminate(let errno):
+            "the disk failed while saving (\(errno.description.lowercased())): the change may have been saved"
+        case .poisoned: "an earlier failure made the handle unusable"
+        case .rekeyed: "the vault has a new key"
+        case .rolledBack:
+            "the vault is older than the newest state seen on this device, or was replaced by another one"
+        case .locked: "the vault is locked"
+        case .forked: "the vault was opened by the parent process"
+        case .valueTooLarge: "a secret has at most 16 MiB"
+        case .attributesTooLarge: "the attributes of an item have at most 64 KiB"
+        case .noStateDirectory: "there is no directory for the secret of this device"
+        }
+    }
+}
+
+extension String {
+    /// The text with a capital letter and a full stop.
+    package var sentence: String { prefix(1).uppercased() + dropFirst() + "." }
+}
+
+extension SlotFlaw {
+    fileprivate var text: String {
+        switch self {
+        case .full: "the vault already has eight slots"
+        case .cost: "the key derivations of all slots would cost more than 32 GiB-passes"
+        case .annexFull: "there is no more room for the secrets of this machine"
+        case .lastForPeople: "nobody could open the vault afterwards"
+        case .noSuchSlot: "there is no such slot"
+        case .changed: "another process has changed the slots"
+        case .name: "a slot's name has 1 to 32 bytes and must be unique"
+        }
+    }
+}
+
+extension MachineFlaw {
+    fileprivate var text: String {
+        switch self {
+        case .noTool: "there is no systemd-creds, which keeps the secret of this machine"
+        case .failed:
+            """
+            this machine does not give the vault's secret: it is another machine, its TPM2 chip is gone, or it is not \
+            root's to ask
+            """
+        case .cannotSeal:
+            "this machine keeps no secret: there is no TPM2 chip, a register is invalid, or only root may use it"
+        case .timedOut: "systemd-creds did not answer"
+        case .noDevice: "this is not a TPM2 device: '/dev/…', or 'swtpm:…', 'tabrmd:…', 'mssim:…', 'device:…'"
+        case .unknownProvider: "the secret of this machine has a form that this version does not know"
+        }
+    }
+}
+
+extension Refusal {
+    fileprivate var text: String {
+        switch self {
+        case .notARegularFile: "the vault is not a regular file"
+        case .foreignOwner: "the file belongs to another user"
+        case .accessibleByOthers: "others may read or write the vault"
+        case .severalLinks: "the vault has several hard links, which a rewrite would part"
+        case .nameTooLong: "the name of a vault file has at most 233 bytes"
+        case .deviceSecret:
+            "the secret of this device, below $XDG_STATE_HOME/vault, is not 32 bytes that only the user can read"
+        case .directoryWritableByOthers: "anybody may replace files in the vault's directory"
+        case .directoryWritableByGroup: "a group may replace files in the vault's directory"
+        }
+    }
+}
+
+extension Damage {
+    fileprivate var text: String {
+        switch self {
+        case .notAVault: "this is not a vault, or only a part of one"
+        case .headerChecksum: "the header does not match its checksum"
+        case .header: "no version writes a header like this"
+        case .headerMAC: "the header is not the one that was written"
+        case .keySlot: "a key slot lacks its declared content"
+        case .marks: "neither commit mark is valid"
+        case .markMismatch(let sequence): "commit \(sequence) is not the one that was marked"
+        case .missingCommits(let found, let expected): "commits \(found + 1) to \(expected) are missing"
+        case .frame(let sequence, _): "frame \(sequence) makes no sense"
+        case .values(let sequence): "the values of frame \(sequence) were changed"
+        case .value: "a secret is not the one that was written"
+        case .readBack: "the rewritten file could not be read back"
+        }
+    }
+}
+
+extension PassphraseFlaw {
+    fileprivate var text: String {
+        switch self {
+        case .empty: "is empty"
+        case .tooLong: "is longer than 1024 bytes"
+        case .invalidUTF8: "is not UTF-8"
+        case .controlCharacter: "has a control character"
+        }
+    }
+}
+
+extension FileTask {
+    fileprivate var text: String {
+        switch self {
+        case .resolve: "follow the path"
+        case .createDirectory: "make the directory"
+        case .openDirectory: "open the directory"
+        case .open: "open the file"
+        case .read: "read the file"
+        case .write: "write the file"
+        case .reserve: "reserve disk space"
+        case .truncate: "shorten the file"
+        case .synchronize: "sync the file"
+        case .lock: "lock the vault"
+        case .rename: "put the new file in its place"
+        case .list: "list the directory"
+        case .remove: "remove a file"
+        }
+    }
+}
+
+// MARK: Apple's numbers
+
+extension StorageError {
+    /// Apple's `OSStatus` of the same meaning.
+    package var status: Int32 {
+        switch self {
+        // errSecAuthFailed
+        case .wrongPassphrase, .unacceptablePassphrase, .unacceptableKeyFile: -25293
+        // errSecDataTooLarge
+        case .valueTooLarge, .attributesTooLarge: -25302
+        // errSecAllocate
+        case .resourceUnavailable: -108
+        // errSecInteractionNotAllowed
+        case .locked: -25308
+        // errSecReadOnly
+        case .inputOutput(.readOnlyFileSystem, _), .inputOutput(.permissionDenied, .write): -25292
+        // errSecIO
+        case .inputOutput(.ioError, _), .indeterminate: -36
+        // errSecNotAvailable
+        default: -25291
+        }
+    }
+}
+
+// MARK: Conversions
+
 /// Runs a call of the port and adds the task to its error.
 func attempt<R>(_ task: FileTask, _ call: @autoclosure () throws(Errno) -> R) throws(StorageError) -> R {
     do throws(Errno) { return try call() } catch { throw .inputOutput(error, task) }

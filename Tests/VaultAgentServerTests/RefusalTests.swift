@@ -163,6 +163,32 @@ struct RefusalTests {
         #expect(try client.copyMatching(Query(.genericPassword)).count == 1)
     }
 
+    @Test func `a flood of greetings that wait for their answers turns nobody away`() throws {
+        let agent = try TestAgent()
+        let address = agent.directory.path.appending("flood").appending("agent.sock")
+        let socket = try AgentSocket.make(address)
+        let connections = try Connections(of: agent.server, on: socket.descriptor)
+        connections.start()
+        defer { connections.end() }
+        let hello = HelloRequest(Greeting(vault: "", groups: nil, purpose: .reveal))
+        let flood = try (0..<AgentServer.mostClients).map { _ in try RawConnection(address) }
+        // The agent reads all greetings and accepts the next client in one turn of the loop, before any answer.
+        let (held, letGo) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
+        let client = try agent.client()
+        while try client.status().clients <= flood.count {}
+        connections.execute { _ in
+            held.signal()
+            letGo.wait()
+        }
+        held.wait()
+        for connection in flood { connection.send(hello) }
+        let next = try RawConnection(address)
+        next.send(hello)
+        letGo.signal()
+        #expect(try next.reply() is StatusReply)
+        #expect(try flood.count { try $0.reply() is StatusReply } == flood.count - 1)
+    }
+
     @Test func `a store that is not finished ends with the lock, and with patience`() throws {
         let agent = try TestAgent()
         let client = try agent.unlocked()

@@ -103,6 +103,14 @@ struct MessageTests {
         #expect(try FailureReply(parse(FuzzedMessage.bytes(FailureReply(error).frame(1)))).value == error)
     }
 
+    @Test func `every error has a text, of which the library makes a sentence`() {
+        let texts = Self.errors.map(\.text)
+        for (error, text) in zip(Self.errors, texts) {
+            #expect(text.first?.isLowercase == true && !text.hasSuffix("."))
+            #expect(error.errorDescription == text.sentence)
+        }
+    }
+
     @Test func `every code of an error is tried, and one that means nothing is refused`() throws {
         func code(_ body: [UInt8]) -> UInt16 { UInt16(body[0]) | UInt16(body[1]) << 8 }
         let tried = Set(Self.errors.map { code(FailureReply($0).frame(1).body) })

@@ -2,6 +2,7 @@
 internal import ArgumentParser
 internal import Vault
 internal import VaultAgent
+internal import VaultFormat
 
 /// The completions that a shell offers: names that the agent knows. Never prompts; without an agent there are none.
 enum ItemCompletion {
@@ -76,17 +77,5 @@ enum ItemCompletion {
         return fitting.map { $0.replacing("\\", with: "\\\\").replacing(":", with: "\\:") }
     }
 
-    private static func escaped(_ part: String) -> String {
-        part.utf8.map { byte in
-            let isPlain =
-                switch byte {
-                case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-                    UInt8(ascii: "0")...UInt8(ascii: "9"):
-                    true
-                default: "-._~@".utf8.contains(byte)
-                }
-            return isPlain
-                ? String(UnicodeScalar(byte)) : "%" + (byte < 16 ? "0" : "") + String(byte, radix: 16, uppercase: true)
-        }.joined()
-    }
+    private static func escaped(_ part: String) -> String { PercentCoding.encoded(part, keeping: "@") }
 }

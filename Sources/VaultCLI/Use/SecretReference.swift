@@ -2,6 +2,7 @@
 internal import ArgumentParser
 internal import Vault
 internal import VaultCrypto
+internal import VaultFormat
 
 /// `vault://SERVICE[/ACCOUNT[/NAME]]`: refers to a secret, a field or else an attribute of its item, and contains no
 /// secret itself. Each part is percent-encoded (RFC 3986).
@@ -30,28 +31,9 @@ struct SecretReference: Equatable {
     }
 
     private static func decode(_ part: Substring.UTF8View) -> String? {
-        var bytes: [UInt8] = []
-        var rest = part[...]
-        while let byte = rest.popFirst() {
-            switch byte {
-            case UInt8(ascii: "%"):
-                guard let high = digit(rest.popFirst()), let low = digit(rest.popFirst()) else { return nil }
-                bytes.append(high << 4 | low)
-            // A `?` or `#` ends the path of a URL; a later version may give them a meaning here.
-            case UInt8(ascii: "?"), UInt8(ascii: "#"), 0...0x20, 0x7f: return nil
-            default: bytes.append(byte)
-            }
-        }
-        return String(validating: bytes, as: UTF8.self)
-    }
-
-    private static func digit(_ byte: UInt8?) -> UInt8? {
-        switch byte {
-        case .some(let byte) where (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte): byte - UInt8(ascii: "0")
-        case .some(let byte) where (UInt8(ascii: "a")...UInt8(ascii: "f")).contains(byte | 0x20):
-            (byte | 0x20) - UInt8(ascii: "a") + 10
-        default: nil
-        }
+        // A `?` or `#` ends the path of a URL; a later version may give them a meaning here.
+        let isPath = part.allSatisfy { byte in byte > 0x20 && byte != 0x7f && !"?#".utf8.contains(byte) }
+        return isPath ? PercentCoding.decoded(Substring(part)) : nil
     }
 
     /// Looks the secret up among generic and internet passwords.

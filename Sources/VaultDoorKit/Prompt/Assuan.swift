@@ -41,7 +41,7 @@ enum Assuan {
     ///   - data: receives the unescaped bytes of a data line.
     static func take(_ line: Span<UInt8>, _ data: inout SecretBuffer) throws(CryptoError) -> Answer {
         if starts(line, "D ") {
-            try unescape(line, to: &data)
+            try PercentCoding.decode(line.extracting(2...)) { byte throws(CryptoError) in try data.append(byte) }
             return .data
         }
         if line.count == 2 ? starts(line, "OK") : starts(line, "OK ") { return .ok }
@@ -54,29 +54,5 @@ enum Assuan {
     private static func starts(_ line: Span<UInt8>, _ start: String) -> Bool {
         let start = Array(start.utf8)
         return line.count >= start.count && line.extracting(0..<start.count).elementsEqual(start.span)
-    }
-
-    private static func unescape(_ line: Span<UInt8>, to data: inout SecretBuffer) throws(CryptoError) {
-        var index = 2
-        while index < line.count {
-            if line[index] == UInt8(ascii: "%"), index + 2 < line.count, let high = digit(line[index + 1]),
-                let low = digit(line[index + 2])
-            {
-                try data.append(high << 4 | low)
-                index += 3
-            } else {
-                try data.append(line[index])
-                index += 1
-            }
-        }
-    }
-
-    private static func digit(_ character: UInt8) -> UInt8? {
-        switch character {
-        case UInt8(ascii: "0")...UInt8(ascii: "9"): character - UInt8(ascii: "0")
-        case UInt8(ascii: "A")...UInt8(ascii: "F"): character - UInt8(ascii: "A") + 10
-        case UInt8(ascii: "a")...UInt8(ascii: "f"): character - UInt8(ascii: "a") + 10
-        default: nil
-        }
     }
 }

@@ -42,43 +42,13 @@ package enum OTPAuth {
 
     /// Sets the names from `ISSUER:ACCOUNT`, percent-encoded.
     private static func name(_ login: inout Login, _ label: String) {
-        let text = percentDecoded(label)
+        let text = PercentCoding.repaired(label)
         guard let colon = text.firstIndex(of: ":") else {
             login.title = text
             return
         }
         login.title = String(text[..<colon])
         login.user = String(text[text.index(after: colon)...].drop { $0 == " " })
-    }
-
-    static func percentDecoded(_ text: String) -> String {
-        var bytes: [UInt8] = []
-        var rest = Array(text.utf8)[...]
-        while let byte = rest.popFirst() {
-            if byte == UInt8(ascii: "%"), rest.count >= 2,
-                let value = UInt8(String(decoding: rest.prefix(2), as: UTF8.self), radix: 16)
-            {
-                rest = rest.dropFirst(2)
-                bytes.append(value)
-            } else {
-                bytes.append(byte)
-            }
-        }
-        return String(decoding: bytes, as: UTF8.self)
-    }
-
-    /// Encodes everything but letters, digits and `-._~` as `%XX` (RFC 3986, section 2).
-    static func percentEncoded(_ text: String) -> String {
-        text.utf8.map { byte in
-            switch byte {
-            case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-                UInt8(ascii: "0")...UInt8(ascii: "9"):
-                return String(UnicodeScalar(byte))
-            default:
-                guard !"-._~".utf8.contains(byte) else { return String(UnicodeScalar(byte)) }
-                return (byte < 16 ? "%0" : "%") + String(byte, radix: 16, uppercase: true)
-            }
-        }.joined()
     }
 
     /// Makes a URI of its parts.
@@ -89,8 +59,8 @@ package enum OTPAuth {
     static func uri(
         kind: String = "totp", issuer: String, account: String, key: Secret, _ parameters: [(String, String)] = []
     ) throws(ImportError) -> Secret {
-        let label = percentEncoded(issuer) + (account.isEmpty ? "" : ":" + percentEncoded(account))
-        let rest = parameters.filter { !$0.1.isEmpty }.map { "&\($0.0)=\(percentEncoded($0.1))" }.joined()
+        let label = PercentCoding.encoded(issuer) + (account.isEmpty ? "" : ":" + PercentCoding.encoded(account))
+        let rest = parameters.filter { !$0.1.isEmpty }.map { "&\($0.0)=\(PercentCoding.encoded($0.1))" }.joined()
         return try secured { () throws(CryptoError) in
             var buffer = try SecretBuffer(capacity: key.count + label.utf8.count + rest.utf8.count + 64)
             try buffer.append("\(scheme)\(kind)/\(label)?secret=")

@@ -24,13 +24,13 @@ enum GitCredentials {
             guard let scheme, let at else { throw .malformed(place, "this is no URL with a user") }
             let text = document.text(line.lowerBound..<scheme + 3) + document.text(at + 1..<line.upperBound)
             guard let address = WebAddress(text) else { throw .malformed(place, "this is no URL with a user") }
-            let user = OTPAuth.percentDecoded(document.text(scheme + 3..<(split ?? at)))
+            let user = PercentCoding.repaired(document.text(scheme + 3..<(split ?? at)))
             var login = Login(id: "\(address.text) \(user)", place: place)
             login.user = user
             login.title = address.host
             // The path as git passes it to helpers: decoded, and without its leading slash.
             var attributes = address.attributes
-            attributes[.path] = address.path.map { .string(OTPAuth.percentDecoded(String($0.dropFirst()))) }
+            attributes[.path] = address.path.map { .string(PercentCoding.repaired(String($0.dropFirst()))) }
             login.address = .internet(attributes)
             if let split { login.password = try percentDecoded(document, split + 1..<at) }
             found.append(login, [whole])
@@ -42,22 +42,11 @@ enum GitCredentials {
         try secured { () throws(CryptoError) in
             var buffer = try SecretBuffer(capacity: range.count)
             try document.bytes.withBytes { bytes throws(CryptoError) in
-                var index = range.lowerBound
-                while index < range.upperBound {
-                    if bytes[index] == UInt8(ascii: "%"), index + 2 < range.upperBound,
-                        let high = digit(bytes[index + 1]), let low = digit(bytes[index + 2])
-                    {
-                        try buffer.append(high << 4 | low)
-                        index += 3
-                    } else {
-                        try buffer.append(bytes[index])
-                        index += 1
-                    }
+                _ = try PercentCoding.decode(bytes.extracting(range)) { byte throws(CryptoError) in
+                    try buffer.append(byte)
                 }
             }
             return Secret(try buffer.take())
         }
     }
-
-    private static func digit(_ byte: UInt8) -> UInt8? { Character(UnicodeScalar(byte)).hexDigitValue.map(UInt8.init) }
 }

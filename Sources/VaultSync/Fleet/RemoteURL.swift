@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 package import SystemPackage
+internal import VaultFormat
 
 /// The URL of a remote:
 ///
@@ -71,7 +72,7 @@ package struct RemoteURL: Hashable, Sendable {
         let slash = rest.firstIndex(of: "/") ?? rest.endIndex
         let (authority, encodedPath) = (rest[..<slash], rest[slash...])
         let (user, hosts) = try Self.authority(authority, scheme)
-        guard let path = Self.decoded(encodedPath), !path.utf8.contains(0) else {
+        guard let path = PercentCoding.decoded(encodedPath), !path.utf8.contains(0) else {
             throw Self.invalid("the path of a remote has an incomplete % or a byte that no path has")
         }
         (self.scheme, self.user, self.hosts) = (scheme, user, hosts)
@@ -140,7 +141,7 @@ package struct RemoteURL: Hashable, Sendable {
     }
 
     private static func user(_ encoded: Substring, _ scheme: Scheme) throws(SyncError) -> String {
-        guard let user = decoded(encoded), !user.contains(":") else {
+        guard let user = PercentCoding.decoded(encoded), !user.contains(":") else {
             throw invalid("a URL is stored, told and shown, and so holds no password: use --password-file")
         }
         // ssh parses a name that begins with "-" as an option.
@@ -166,7 +167,9 @@ package struct RemoteURL: Hashable, Sendable {
         }
         let colon = text.firstIndex(of: ":")
         let port = try port(colon.map { text[text.index(after: $0)...] }, scheme)
-        guard let name = decoded(text[..<(colon ?? text.endIndex)]) else { throw invalid("a host has no such name") }
+        guard let name = PercentCoding.decoded(text[..<(colon ?? text.endIndex)]) else {
+            throw invalid("a host has no such name")
+        }
         if scheme == .postgres, name.hasPrefix("/"), isPlainText(name), !name.contains(",") {
             return Host(name, port: port)
         }
@@ -206,45 +209,13 @@ package struct RemoteURL: Hashable, Sendable {
 
     /// The URL with percent encoding (RFC 3986).
     package var text: String {
-        let before = scheme.rawValue + "://" + (user.map { Self.encoded($0, and: "") + "@" } ?? "")
+        let before = scheme.rawValue + "://" + (user.map { PercentCoding.encoded($0) + "@" } ?? "")
         let names = hosts.map { host in
             let isAddress = host.name.contains(":") && !host.isSocket
-            let name = Self.encoded(host.name, and: isAddress ? ":" : "")
+            let name = PercentCoding.encoded(host.name, keeping: isAddress ? ":" : "")
             return (isAddress ? "[\(name)]" : name) + (host.port.map { ":\($0)" } ?? "")
         }
-        let rest = scheme == .postgres ? "/" + Self.encoded(path, and: "") : Self.encoded(path, and: "/")
+        let rest = scheme == .postgres ? "/" + PercentCoding.encoded(path) : PercentCoding.encoded(path, keeping: "/")
         return before + names.joined(separator: ",") + rest
-    }
-
-    private static func encoded(_ text: String, and others: String) -> String {
-        var result = ""
-        for byte in text.utf8 {
-            if isLetterOrDigit(byte) || "-._~".utf8.contains(byte) || others.utf8.contains(byte) {
-                result.unicodeScalars.append(Unicode.Scalar(byte))
-            } else {
-                let digits = String(byte, radix: 16, uppercase: true)
-                result += "%" + (digits.utf8.count == 1 ? "0" : "") + digits
-            }
-        }
-        return result
-    }
-
-    private static func decoded(_ text: Substring) -> String? {
-        var bytes: [UInt8] = []
-        var rest = Array(text.utf8)[...]
-        while let byte = rest.popFirst() {
-            guard byte == UInt8(ascii: "%") else {
-                bytes.append(byte)
-                continue
-            }
-            let digits = rest.prefix(2)
-            // The integer parser with a radix of 16 would accept a sign, too.
-            guard digits.count == 2, digits.allSatisfy(isLetterOrDigit),
-                let value = UInt8(String(decoding: digits, as: UTF8.self), radix: 16)
-            else { return nil }
-            bytes.append(value)
-            rest = rest.dropFirst(2)
-        }
-        return String(validating: bytes, as: UTF8.self)
     }
 }

@@ -105,7 +105,7 @@ struct ScopeTests {
     }
 
     @Test func `errors and items say what they are, and no secret`() throws {
-        #expect(VaultError.itemNotFound.localizedDescription == "Nothing matches.")
+        #expect(VaultError.itemNotFound.localizedDescription == "No such item.")
         let item = Item(.genericPassword(service: "mail", account: "ada"), secret: "s3cret")
         #expect("\(item)".contains("mail") && !"\(item)".contains("s3cret"))
         var dumped = ""

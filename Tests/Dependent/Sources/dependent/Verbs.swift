@@ -110,7 +110,7 @@ enum Verbs {
         } catch { try expect(false, &failures) }
         let other = FilePath(home.directory + "/other.vault")
         try expect(try LockedVault(at: backup).restore(with: .passphrase(passphrase), to: other) >= 1, &failures)
-        try expect(VaultError.duplicateItem.localizedDescription == "An item with this primary key exists.", &failures)
+        try expect(VaultError.duplicateItem.localizedDescription == "An item with this key exists.", &failures)
     }
 
     private static func agent(_ client: AgentClient, _ passphrase: Passphrase, _ failures: inout Failures) throws {
