@@ -13,7 +13,8 @@ public enum SecureArchiveError: Error, Equatable, Sendable {
     /// values.
     case malformed
     /// The object, or one that it references, does not conform to `NSSecureCoding`, is of a class that an archive
-    /// cannot name (a nested, private or generic one), or is nested deeper than 128 levels.
+    /// cannot name (a nested, private or generic one), is nested deeper than 128 levels, contains itself, or encodes a
+    /// value without a key.
     case notEncodable
 }
 

@@ -152,6 +152,10 @@ final class SecureUnarchiver: NSCoder {
 
     // MARK: What a class asks for while it decodes itself
 
+    /// Returns the key under which an archive holds the value that a class encodes with `key`; only the archiver's own
+    /// keys begin with one "$".
+    static func member(_ key: String) -> String { key.hasPrefix("$") ? "$" + key : key }
+
     override var allowsKeyedCoding: Bool { true }
     override var requiresSecureCoding: Bool { true }
     override var decodingFailurePolicy: NSCoder.DecodingFailurePolicy { .setErrorAndReturn }
@@ -159,19 +163,19 @@ final class SecureUnarchiver: NSCoder {
 
     override func failWithError(_ error: any Error) { fail(.malformed) }
 
-    override func containsValue(forKey key: String) -> Bool { members[key] != nil }
+    override func containsValue(forKey key: String) -> Bool { members[Self.member(key)] != nil }
 
     override func decodeObject(of classes: [AnyClass]?, forKey key: String) -> Any? {
-        members[key].flatMap { object($0, allowing: classes ?? []) }
+        members[Self.member(key)].flatMap { object($0, allowing: classes ?? []) }
     }
 
     override func decodeObject<Decoded: NSObject & NSCoding>(of type: Decoded.Type, forKey key: String) -> Decoded? {
-        members[key].flatMap { object($0, allowing: [type]) } as? Decoded
+        members[Self.member(key)].flatMap { object($0, allowing: [type]) } as? Decoded
     }
 
     /// Refused: without a class there is no list of allowed ones.
     override func decodeObject(forKey key: String) -> Any? {
-        members[key]?.archivedObject == 0 ? nil : fail(.notAllowed("any class"))
+        members[Self.member(key)]?.archivedObject == 0 ? nil : fail(.notAllowed("any class"))
     }
 
     override func decodeBool(forKey key: String) -> Bool { value(key) { $0.bool } ?? false }
@@ -192,7 +196,7 @@ final class SecureUnarchiver: NSCoder {
 
     /// Returns the value; `nil` if absent; a value of another type is an error.
     private func value<Value>(_ key: String, _ take: (SecretValue) -> Value?) -> Value? {
-        guard let member = members[key] else { return nil }
+        guard let member = members[Self.member(key)] else { return nil }
         guard let value = take(member) else {
             fail(.malformed)
             return nil

@@ -54,7 +54,7 @@ final class PlainPerson: NSObject, NSCoding {
 /// A link in a chain of objects.
 final class Link: NSObject, NSSecureCoding {
     static var supportsSecureCoding: Bool { true }
-    let part: (any NSObject & NSCoding)?
+    var part: (any NSObject & NSCoding)?
     let isOnCondition: Bool
 
     init(_ part: (any NSObject & NSCoding)?, isOnCondition: Bool = false) {
@@ -82,9 +82,11 @@ struct SecureArchiveTests {
         NSNull.self,
     ]
 
-    private static var collection: NSArray {
+    private static var collection: NSArray { collection(with: NSUUID()) }
+
+    private static func collection(with identifier: NSUUID) -> NSArray {
         NSArray(array: [
-            NSString("x"), NSNumber(value: 5), NSNumber(value: 1.5), NSNumber(value: true), NSNull(), NSUUID(),
+            NSString("x"), NSNumber(value: 5), NSNumber(value: 1.5), NSNumber(value: true), NSNull(), identifier,
             NSDate(timeIntervalSinceReferenceDate: 5), NSData(data: Data([1])), NSSet(array: ["s"]),
             NSURL(fileURLWithPath: "/tmp"), NSDictionary(dictionary: ["k": NSArray(array: ["v"])]),
         ])
@@ -233,6 +235,53 @@ struct SecureArchiveTests {
         #expect(people.map(\.name) == ["ada", "bob"] && people[0].friend === people[1])
         #expect(people[0].age == 36 && people[0].height == 1.75 && people[0].isTall && people[0].tags == ["漢字", "b"])
         #expect(people[0].picture == Data([1, 0, 255]) && people[1].friend == nil)
+    }
+
+    @Test func `equal objects with unequal hash values are archived, many times`() throws {
+        // Foundation's archiver terminates the process when such objects meet in one chain of its table.
+        for _ in 0..<40 {
+            let nulls = (0..<100).map { _ in NSNull() }
+            let texts = (0..<100).flatMap { [NSString(string: "é\($0)"), NSString(string: "e\u{301}\($0)")] }
+            let all = NSArray(array: nulls + texts)
+            let back = try SecureArchive.unarchived(
+                SecureArchive.archived(all), of: NSArray.self, allowing: [NSNull.self, NSString.self])
+            #expect(back.count == 300 && back[99] is NSNull && back[100] as? NSString == "é0")
+            #expect(throws: SecureArchiveError.notEncodable) {
+                try SecureArchive.archived(NSArray(array: (0..<50).map { _ in PlainPerson() }))
+            }
+        }
+    }
+
+    @Test func `Foundation reads what is archived here`() throws {
+        let archive = try SecureArchive.archived(
+            NSArray(array: [Self.collection, Person("ada", friend: Person("bob")), NSMutableString(string: "m")]))
+        let unarchiver = try NSKeyedUnarchiver(forReadingFrom: archive)
+        unarchiver.requiresSecureCoding = false
+        let read = try #require(unarchiver.decodeObject(forKey: NSKeyedArchiveRootObjectKey) as? NSArray)
+        #expect(read[0] as? NSArray == Self.collection(with: try #require((read[0] as? NSArray)?[5] as? NSUUID)))
+        let ada = try #require(read[1] as? Person)
+        #expect(ada.name == "ada" && ada.friend?.name == "bob" && ada.tags == ["漢字", "b"] && ada.picture.count == 3)
+        #expect(ada.age == 36 && ada.height == 1.75 && ada.isTall && read[2] as? NSString == "m")
+    }
+
+    @Test func `an object that contains itself, and a decimal, are refused; numbers keep their type`() throws {
+        for isOnCondition in [false, true] {
+            let part = Link(nil, isOnCondition: isOnCondition)
+            let whole = Link(part)
+            part.part = whole
+            defer { part.part = nil }
+            #expect(throws: SecureArchiveError.notEncodable) { try SecureArchive.archived(whole) }
+        }
+        #expect(throws: SecureArchiveError.notEncodable) {
+            try SecureArchive.archived(NSArray(array: [NSDecimalNumber(string: "0.1")]))
+        }
+        for number in [
+            NSNumber(value: true), NSNumber(value: Int8(1)), NSNumber(value: Int64.min), NSNumber(value: UInt64.max),
+            NSNumber(value: Float(0.5)), NSNumber(value: 1.0),
+        ] {
+            let back = try SecureArchive.unarchived(SecureArchive.archived(number), of: NSNumber.self)
+            #expect(back == number && (back === NSNumber(value: true)) == (number === NSNumber(value: true)))
+        }
     }
 
     @Test func `objects are stored and read in the vault of the task`() throws {

@@ -199,16 +199,25 @@ struct BinaryPropertyListWriter {
     private var bytes = BinaryPropertyListReader.magic
     private var offsets: [Int] = []
     private let referenceSize: Int
+    private let writesIdentifiers: Bool
 
-    /// - Parameter allowsNull: writes null as the format's null object, which Apple's own readers refuse.
-    static func write(_ value: SecretValue, allowsNull: Bool = false) throws(ValueFormatError) -> [UInt8] {
+    /// - Parameters:
+    ///   - allowsNull: writes null as the format's null object, which Apple's own readers refuse.
+    ///   - writesIdentifiers: writes a dictionary of ``BinaryPropertyListReader/identifierKey`` as an archiver's
+    ///     identifier.
+    static func write(
+        _ value: SecretValue, allowsNull: Bool = false, writesIdentifiers: Bool = false
+    ) throws(ValueFormatError) -> [UInt8] {
         let count = try value.checkedCount(allowsNull: allowsNull)
-        var writer = BinaryPropertyListWriter(referenceSize: size(of: UInt64(count)))
+        var writer = BinaryPropertyListWriter(size(of: UInt64(count)), writesIdentifiers)
         let root = writer.append(value)
         return writer.finished(root)
     }
 
-    private init(referenceSize: Int) { self.referenceSize = referenceSize }
+    private init(_ referenceSize: Int, _ writesIdentifiers: Bool) {
+        self.referenceSize = referenceSize
+        self.writesIdentifiers = writesIdentifiers
+    }
 
     /// 1, 2, 4 or 8 bytes.
     private static func size(of number: UInt64) -> Int {
@@ -252,6 +261,13 @@ struct BinaryPropertyListWriter {
             let index = begin()
             append(marker: 0xA, length: array.count)
             for reference in references { bytes += Self.bigEndian(UInt64(reference), referenceSize) }
+            return index
+        case .dictionary where writesIdentifiers && value.archivedObject != nil:
+            let number = UInt64(value.archivedObject ?? 0)
+            let size = Self.size(of: number)
+            let index = begin()
+            bytes.append(0x80 | UInt8(size - 1))
+            bytes += Self.bigEndian(number, size)
             return index
         case .dictionary(let dictionary):
             let members = dictionary.sorted { $0.key.utf8.lexicographicallyPrecedes($1.key.utf8) }

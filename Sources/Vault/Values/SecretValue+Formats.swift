@@ -34,6 +34,16 @@ extension SecretValue {
         self = try BinaryPropertyListReader.read(bytes, readsIdentifiers: true)
     }
 
+    /// Returns the output of `NSKeyedArchiver`, in which each ``archivedObject(_:)`` is a reference.
+    package func archive() throws(ValueFormatError) -> Data {
+        Data(try BinaryPropertyListWriter.write(self, writesIdentifiers: true))
+    }
+
+    /// A reference to an object of an archive, by its number.
+    package static func archivedObject(_ number: Int) -> SecretValue {
+        [BinaryPropertyListReader.identifierKey: .integer(Int64(number))]
+    }
+
     /// The number of the referenced object.
     package var archivedObject: Int? {
         guard let dictionary, dictionary.count == 1 else { return nil }
