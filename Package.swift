@@ -44,6 +44,8 @@ let package = Package(
         .library(name: "Security", targets: ["Security"]),
         // Asking a person, under Apple's name; opt-in for the same reason.
         .library(name: "LocalAuthentication", targets: ["LocalAuthentication"]),
+        // Apple's digests, codes and ciphers, in C as on Apple's systems.
+        .library(name: "CommonCrypto", targets: ["CommonCrypto"]),
         .executable(name: "vault", targets: ["VaultCommand"]),
     ],
     traits: [command, .default(enabledTraits: [command.name])],
@@ -133,6 +135,7 @@ let package = Package(
             swiftSettings: keychainSettings),
         .target(name: "Security", dependencies: ["KeychainServices"], swiftSettings: settings),
         .target(name: "LocalAuthentication", dependencies: ["KeychainServices"], swiftSettings: settings),
+        .target(name: "CommonCrypto", dependencies: ["CCrypto"]),
         .target(
             name: "VaultCLI",
             dependencies: [
@@ -222,6 +225,9 @@ let package = Package(
                 "LocalAuthentication", "KeychainServices", "SecItemCases", "VaultAgentServer", "VaultAgent", "Vault",
                 "VaultStorage", "VaultCrypto", "TestSupport", system,
             ],
+            swiftSettings: testSettings),
+        .testTarget(
+            name: "CommonCryptoTests", dependencies: ["CommonCrypto", "VaultFormat", "TestSupport"],
             swiftSettings: testSettings),
         .testTarget(
             name: "VaultCLITests",

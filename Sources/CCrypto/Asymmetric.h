@@ -2,7 +2,7 @@
 #ifndef CCRYPTO_ASYMMETRIC_INTERNAL_H
 #define CCRYPTO_ASYMMETRIC_INTERNAL_H
 #include "CCryptoAsymmetric.h"
-#include "Context.h"
+#include "CCryptoContext.h"
 
 // libcrypto's name of a hash; NULL if there is none.
 HIDDEN const char *ccrypto_hash_name(int hash);

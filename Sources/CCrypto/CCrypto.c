@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #define _GNU_SOURCE
 #include "CCrypto.h"
-#include "Library.h"
+#include "CCryptoLibrary.h"
 #include <dlfcn.h>
 #include <errno.h>
 #include <limits.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #define _GNU_SOURCE
-#include "Context.h"
+#include "CCryptoContext.h"
 #include <errno.h>
 #include <pthread.h>
 
@@ -8,18 +8,19 @@
 // library in this process.
 static struct {
     ccrypto_context *(*new_context)(void);
+    void *(*load_provider)(ccrypto_context *, const char *name);
     int (*mark_errors)(void);
     int (*forget_errors)(void);
 } lib;
 
-static long state;
-static ccrypto_context *context;
-static pthread_once_t once = PTHREAD_ONCE_INIT;
+static long state, legacy_state;
+static ccrypto_context *context, *legacy_context;
+static pthread_once_t once = PTHREAD_ONCE_INIT, legacy_once = PTHREAD_ONCE_INIT;
 
 static void load(void) {
     const struct ccrypto_function functions[] = {
-        {(void **)&lib.new_context, "OSSL_LIB_CTX_new"}, {(void **)&lib.mark_errors, "ERR_set_mark"},
-        {(void **)&lib.forget_errors, "ERR_pop_to_mark"},
+        {(void **)&lib.new_context, "OSSL_LIB_CTX_new"}, {(void **)&lib.load_provider, "OSSL_PROVIDER_load"},
+        {(void **)&lib.mark_errors, "ERR_set_mark"}, {(void **)&lib.forget_errors, "ERR_pop_to_mark"},
     };
     state = ccrypto_load_3(functions, sizeof functions / sizeof *functions);
     if (state) return;
@@ -31,6 +32,24 @@ long ccrypto_get_context(ccrypto_context **output) {
     pthread_once(&once, load);
     *output = context;
     return state;
+}
+
+static void load_legacy(void) {
+    ccrypto_context *other;
+    legacy_state = ccrypto_get_context(&other);
+    if (legacy_state) return;
+    ccrypto_mark_errors();
+    legacy_context = lib.new_context();
+    if (!legacy_context) legacy_state = -ENOMEM;
+    else if (!lib.load_provider(legacy_context, "default")) legacy_state = -ENOSYS;
+    else lib.load_provider(legacy_context, "legacy");
+    ccrypto_forget_errors();
+}
+
+long ccrypto_get_legacy_context(ccrypto_context **output) {
+    pthread_once(&legacy_once, load_legacy);
+    *output = legacy_context;
+    return legacy_state;
 }
 
 void ccrypto_mark_errors(void) { lib.mark_errors(); }

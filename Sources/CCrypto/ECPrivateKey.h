@@ -2,7 +2,7 @@
 #ifndef CCRYPTO_EC_PRIVATE_KEY_H
 #define CCRYPTO_EC_PRIVATE_KEY_H
 #include "CCryptoNumber.h"
-#include "Context.h"
+#include "CCryptoContext.h"
 
 enum { ccrypto_most_curve_key = 1 + 3 * 66 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #define _GNU_SOURCE
-#include "Context.h"
+#include "CCryptoContext.h"
 #include <dlfcn.h>
 #include <errno.h>
 

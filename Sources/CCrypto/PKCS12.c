@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #define _GNU_SOURCE
 #include "CCryptoPKCS12.h"
-#include "Context.h"
+#include "CCryptoContext.h"
 #include "ECPrivateKey.h"
 #include "Element.h"
 #include "Rounds.h"
@@ -9,7 +9,6 @@
 #include <pthread.h>
 #include <string.h>
 
-typedef struct provider provider;
 typedef struct file file;
 typedef struct bag bag;
 typedef struct stack stack;
@@ -44,8 +43,6 @@ typedef struct {
 } any;
 
 static struct {
-    ccrypto_context *(*new_context)(void);
-    provider *(*load_provider)(ccrypto_context *, const char *);
     unsigned long (*version)(void);
     file *(*new_file)(int mode, ccrypto_context *, const char *properties);
     file *(*read_file)(file **, const unsigned char **, long);
@@ -92,7 +89,6 @@ static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 static void load(void) {
     const struct ccrypto_function functions[] = {
-        {(void **)&lib.new_context, "OSSL_LIB_CTX_new"}, {(void **)&lib.load_provider, "OSSL_PROVIDER_load"},
         {(void **)&lib.version, "OpenSSL_version_num"}, {(void **)&lib.new_file, "PKCS12_init_ex"},
         {(void **)&lib.read_file, "d2i_PKCS12"}, {(void **)&lib.free_file, "PKCS12_free"},
         {(void **)&lib.has_code, "PKCS12_mac_present"}, {(void **)&lib.code_of, "PKCS12_get0_mac"},
@@ -115,17 +111,9 @@ static void load(void) {
         {(void **)&lib.fetch_digest, "EVP_MD_fetch"},
         {(void **)&lib.free_digest, "EVP_MD_free"},
     };
-    // The functions that mark errors are loaded with the other context.
-    state = ccrypto_get_context(&context);
+    // Without the provider "legacy" a file encrypted with RC2 has an unknown cipher.
+    state = ccrypto_get_legacy_context(&context);
     if (!state) state = ccrypto_load_3(functions, sizeof functions / sizeof *functions);
-    if (state) return;
-    ccrypto_mark_errors();
-    context = lib.new_context();
-    if (!context) state = -ENOMEM;
-    else if (!lib.load_provider(context, "default")) state = -ENOSYS;
-    // RC2 and the like. If the provider is not installed, such a file has an unknown cipher.
-    else lib.load_provider(context, "legacy");
-    ccrypto_forget_errors();
 }
 
 // libcrypto's numbers of object types.

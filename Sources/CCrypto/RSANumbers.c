@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The numbers that formats omit from a private RSA key, since they follow from the rest.
 #include "CCryptoAsymmetric.h"
-#include "Context.h"
+#include "CCryptoContext.h"
 #include <errno.h>
 #include <pthread.h>
 

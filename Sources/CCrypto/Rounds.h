@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #ifndef CCRYPTO_ROUNDS_H
 #define CCRYPTO_ROUNDS_H
-#include "Context.h"
+#include "CCryptoContext.h"
 
 struct algorithm;
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #define _GNU_SOURCE
 #include "CCryptoTrust.h"
-#include "Context.h"
+#include "CCryptoContext.h"
 #include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>

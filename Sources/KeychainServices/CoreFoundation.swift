@@ -34,6 +34,16 @@ public typealias CFTimeInterval = Double
 public typealias FourCharCode = UInt32
 public typealias OSType = FourCharCode
 
+// Apple's names for numbers, of which Foundation has none without Darwin.
+public typealias NSInteger = Int
+public typealias NSUInteger = UInt
+public typealias SInt8 = Int8
+public typealias SInt16 = Int16
+public typealias SInt32 = Int32
+public typealias SInt64 = Int64
+public typealias OSErr = Int16
+public typealias NSTimeInterval = Double
+
 /// C's `bool`, for which Foundation has another name without Darwin.
 public typealias DarwinBoolean = ObjCBool
 

@@ -14,8 +14,8 @@ struct ItemOutput: Encodable {
 
     private enum Key: String, CodingKey {
         case itemClass = "class"
-        case service, account, label, comment, description, attributes, fields, accessible, synchronizable, group,
-            created, modified, version
+        case service, account, label, comment, description, attributes, fields, accessible, presence, synchronizable,
+            group, created, modified, version
         case id, isCurrent
         case protocolName = "protocol"
         case port, path, domain
@@ -32,6 +32,7 @@ struct ItemOutput: Encodable {
         try container.encode(item.userAttributes, forKey: .attributes)
         try container.encode(item.fieldNames, forKey: .fields)
         try container.encodeIfPresent(item.accessibleName, forKey: .accessible)
+        if item.asksForPresence { try container.encode(true, forKey: .presence) }
         if item.isSynchronizable { try container.encode(true, forKey: .synchronizable) }
         try container.encodeIfPresent(item[.accessGroup]?.text, forKey: .group)
         try container.encodeIfPresent(item.record?.created.formattedTime, forKey: .created)
@@ -128,9 +129,9 @@ extension Item {
     /// Whether the item is marked to be synchronized.
     var isSynchronizable: Bool { self[.synchronizable] == .number(1) }
 
-    var accessibleName: String? {
-        self[.accessible]?.text.flatMap(Accessibility.init)?.optionName
-    }
+    var accessibility: Accessibility? { self[.accessible]?.text.flatMap(Accessibility.init) }
+
+    var accessibleName: String? { accessibility?.optionName }
 
     static let attributeNames = [
         "class", "service", "server", "account", "label", "comment", "description", "protocol", "port", "path",
@@ -151,6 +152,7 @@ extension Item {
         case "path": self[.path]?.displayText
         case "domain": self[.securityDomain]?.displayText
         case "accessible": accessibleName
+        case "presence": String(asksForPresence)
         case "synchronizable": String(isSynchronizable)
         case "group": self[.accessGroup]?.text
         case "created": record?.created.formattedTime

@@ -337,6 +337,11 @@ struct ItemDescription: ParsableArguments {
         help: "Whether vaults that publish only marked items publish this one.")
     var synchronizable: Bool?
 
+    @Flag(
+        inversion: .prefixedNo,
+        help: "Whether each read of the item asks a person for the vault's passphrase.")
+    var presence: Bool?
+
     func validate() throws {
         let stays = try accessibility()?.isThisDeviceOnly == true
         guard synchronizable != true || !stays else {
@@ -358,12 +363,22 @@ struct ItemDescription: ParsableArguments {
         }
     }
 
-    func attributes() throws -> [Attribute: AttributeValue] {
+    var namesProtection: Bool { accessible != nil || presence != nil }
+
+    /// - Parameter existing: the item to change, which keeps the half of its protection that is not named.
+    func attributes(changing existing: Item? = nil) throws -> [Attribute: AttributeValue] {
         var attributes: [Attribute: AttributeValue] = [:]
         attributes[.label] = label.map(AttributeValue.string)
         attributes[.comment] = comment.map(AttributeValue.string)
         attributes[.itemDescription] = description.map(AttributeValue.string)
-        attributes[.accessible] = try accessibility().map { .string($0.rawValue) }
+        if namesProtection {
+            let accessible = try accessibility() ?? existing?.accessibility ?? .whenUnlocked
+            if presence ?? existing?.asksForPresence ?? false {
+                attributes[.accessControl] = .data(AccessControl(requiringPresence: accessible).encoded)
+            } else {
+                attributes[.accessible] = .string(accessible.rawValue)
+            }
+        }
         attributes[.synchronizable] = synchronizable.map(AttributeValue.bool)
         return attributes
     }

@@ -13,7 +13,7 @@ let package = Package(
             name: "OlderSources",
             dependencies: [
                 .product(name: "Security", package: "vault"), .product(name: "Vault", package: "vault"),
-                .product(name: "VaultAgent", package: "vault"),
+                .product(name: "VaultAgent", package: "vault"), .product(name: "CommonCrypto", package: "vault"),
             ],
             swiftSettings: [.swiftLanguageMode(.v5)]),
         // FoundationNetworking loads libcrypto into the process; a case of the executable must do without libcrypto.

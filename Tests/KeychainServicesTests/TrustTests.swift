@@ -209,6 +209,21 @@ struct TrustTests {
         #expect(SecTrustCopyPublicKey(trust) == SecTrustCopyKey(trust) && SecTrustCopyKey(trust) != nil)
     }
 
+    @Test func `each certificate of the chain has its title, and its reasons if it is not trusted`() throws {
+        func properties(_ trust: SecTrust) throws -> [[String: String]] {
+            try #require(SecTrustCopyProperties(trust) as? [[String: String]])
+        }
+        let trusted = try properties(try TrustSamples.trust(Self.chain, anchors: ["root"]))
+        #expect(trusted.count == 3 && trusted.allSatisfy { $0["title"]?.isEmpty == false && $0["error"] == nil })
+        let alone = try properties(try TrustSamples.trust(["alone"], anchors: []))
+        #expect(alone.count == 1 && alone[0][kSecPropertyTypeError as String] == "it is signed by itself and is no anchor")
+        for name in [
+            kSecPolicyAppleEAP, kSecPolicyAppleIPsec, kSecPolicyAppleCodeSigning, kSecPolicyAppleIDValidation,
+            kSecPolicyMacAppStoreReceipt, kSecPolicyAppleTimeStamping, kSecPolicyApplePassbookSigning,
+            kSecPolicyApplePayIssuerEncryption,
+        ] { #expect(SecPolicyCreateWithProperties(name, nil) == nil) }
+    }
+
     @Test func `an answer comes on the caller's queue`() async throws {
         let queue = DispatchQueue(label: "of the caller")
         let key = DispatchSpecificKey<Int>()

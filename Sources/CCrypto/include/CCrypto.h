@@ -27,6 +27,8 @@ long ccrypto_aes_gcm_open(const void *key, const void *nonce, const void *tag, c
 long ccrypto_dh1024_public(const void *private, void *output);
 long ccrypto_dh1024_shared(const void *private, const void *peer, size_t peer_length, void *output);
 #include "CCryptoAsymmetric.h"
+#include "CCryptoContext.h"
+#include "CCryptoLibrary.h"
 #include "CCryptoNumber.h"
 #include "CCryptoPKCS12.h"
 #include "CCryptoTrust.h"

@@ -117,6 +117,24 @@ public func SecTrustCopyResult(_ trust: SecTrust) -> CFDictionary? {
     ]
 }
 
+@safe nonisolated(unsafe) public let kSecPropertyTypeTitle: CFString = "title"
+@safe nonisolated(unsafe) public let kSecPropertyTypeError: CFString = "error"
+
+/// Returns a dictionary for each certificate of the chain, from the evaluated one on.
+///
+/// - Returns: `kSecPropertyTypeTitle`, the certificate's summary if it has one, and `kSecPropertyTypeError`, the reasons
+///   not to trust the certificate if there are any. `nil` if the evaluation failed.
+public func SecTrustCopyProperties(_ trust: SecTrust) -> CFArray? {
+    let verdict = trust.judged()
+    guard verdict.failure == nil else { return nil }
+    return zip(verdict.chain, verdict.reasons).map { certificate, reasons in
+        let properties = NSMutableDictionary()
+        if let title = SecCertificateCopySubjectSummary(certificate) { properties[kSecPropertyTypeTitle] = title }
+        if !reasons.isEmpty { properties[kSecPropertyTypeError] = reasons.joined(separator: ", ") as NSString }
+        return properties
+    } as NSArray
+}
+
 /// Exceptions are not supported.
 ///
 /// - Returns: `nil`.

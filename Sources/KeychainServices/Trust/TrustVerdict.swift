@@ -24,6 +24,8 @@ struct TrustQuestion {
 struct TrustVerdict {
     /// The chain, from the evaluated certificate on.
     let chain: [SecCertificate]
+    /// The reasons not to trust each certificate of the chain.
+    let reasons: [[String]]
     /// The worst flaw; `nil` if the certificate is trusted.
     let error: NSError?
     let result: SecTrustResultType
@@ -38,11 +40,13 @@ struct TrustVerdict {
             let (flaws, chain) = try TrustVerdict.judge(question, at: date)
             self.chain = chain
             let worst = flaws.min { $0.order < $1.order }
-            error = worst.map { TrustVerdict.error($0, among: flaws, of: chain) }
+            reasons = chain.indices.map { index in flaws.filter { $0.depth == index }.map(\.reason) }
+            error = worst.map { [reasons] in TrustVerdict.error($0, reasons, of: chain) }
             result = worst.map { $0.isFatal ? .fatalTrustFailure : .recoverableTrustFailure } ?? .unspecified
             failure = nil
         } catch {
             chain = [question.judged]
+            reasons = [[]]
             self.error = error.error()
             result = .otherError
             failure = error.status
@@ -93,12 +97,9 @@ struct TrustVerdict {
         return seconds < 253_402_300_799 ? Int64(seconds.rounded(.down)) : 253_402_300_799
     }
 
-    private static func error(_ worst: TrustFlaw, among flaws: [TrustFlaw], of chain: [SecCertificate]) -> NSError {
-        let lines = chain.indices.compactMap { index -> String? in
-            let own = flaws.filter { $0.depth == index }
-            guard !own.isEmpty else { return nil }
-            let reasons = own.map(\.reason).joined(separator: ", ")
-            return "Certificate \(index) “\(summary(chain, index))” has errors: \(reasons);"
+    private static func error(_ worst: TrustFlaw, _ reasons: [[String]], of chain: [SecCertificate]) -> NSError {
+        let lines = reasons.enumerated().filter { !$0.element.isEmpty }.map { index, reasons in
+            "Certificate \(index) “\(summary(chain, index))” has errors: \(reasons.joined(separator: ", "));"
         }
         let status = Int(worst.status)
         let underlying = NSError(

@@ -15,6 +15,11 @@ package struct AccessControl: Hashable, Sendable {
         self.constraints = constraints
     }
 
+    /// An access control that demands a person before each read.
+    package init(requiringPresence accessibility: Accessibility) {
+        self.init(accessibility, constraints: Constraint.userPresence)
+    }
+
     /// The demand of the constraints for an item of the class; `nil` for constraints that the vault does not support or
     /// enforce.
     func demand(of itemClass: ItemClass) -> Demand? {

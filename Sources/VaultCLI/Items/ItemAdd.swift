@@ -72,10 +72,11 @@ struct SetItem: ParsableCommand {
         try access.withVault { vault in
             if early == nil || details.synchronizable != nil { try before(vault) }
             let (secret, fields) = part.parts(try early ?? input.secret())
+            let existing = details.namesProtection ? try vault.first(Query(selection.key)) : nil
             try verb(
                 vault,
                 Item(
-                    selection.key, attributes: details.attributes(), userAttributes: details.user, secret: secret,
+                    selection.key, attributes: details.attributes(changing: existing), userAttributes: details.user, secret: secret,
                     fields: fields))
         }
     }

@@ -15,6 +15,7 @@ public enum OlderSources {
         if keychain.read() != "second" { failures.append("the token is another one") }
         if !keychain.remove() || keychain.read() != nil { failures.append("the token cannot be removed") }
         failures += try SigningKeys().check()
+        failures += DigestSources.check()
         let vault = try Vault.create(
             at: FilePath(path), passphrase: Passphrase(SecretBytes(copying: Array(passphrase.utf8).span)),
             cost: .interactive)
