@@ -23,6 +23,7 @@ let package = Package(
                 "CLimits", "CPeers", .product(name: "Vault", package: "vault"),
                 .product(name: "VaultAgent", package: "vault"),
                 .product(name: "KeychainServices", package: "vault"),
+                .product(name: "CommonCrypto", package: "vault"),
                 .product(name: "Benchmark", package: "swift-benchmark"),
             ]),
     ],

@@ -286,11 +286,8 @@ extension SimulatedDisk.Inode.State {
     }
 
     mutating func write(_ bytes: Span<UInt8>, at offset: Int) {
-        if cache.count < offset + bytes.count {
-            cache.append(contentsOf: repeatElement(0, count: offset + bytes.count - cache.count))
-        }
-        for index in bytes.indices { cache[offset + index] = bytes[index] }
         guard bytes.count > 0 else { return }
+        cache.copy(bytes, to: offset)
         dirty.formUnion(offset / SimulatedDisk.sector...(offset + bytes.count - 1) / SimulatedDisk.sector)
     }
 
@@ -298,7 +295,7 @@ extension SimulatedDisk.Inode.State {
         if size < cache.count {
             cache.removeLast(cache.count - size)
         } else {
-            cache.append(contentsOf: repeatElement(0, count: size - cache.count))
+            cache.grow(to: size)
         }
         dirty = dirty.filter { $0 * SimulatedDisk.sector < size }
         dirty.insert(size / SimulatedDisk.sector)
@@ -312,7 +309,7 @@ extension SimulatedDisk.Inode.State {
         if disk.count > cache.count {
             disk.removeLast(disk.count - cache.count)
         } else {
-            disk.append(contentsOf: repeatElement(0, count: cache.count - disk.count))
+            disk.grow(to: cache.count)
         }
         dirty = []
         lowest = nil
@@ -324,8 +321,7 @@ extension SimulatedDisk.Inode.State {
         let start = sector * SimulatedDisk.sector
         let end = min(start + SimulatedDisk.sector, cache.count)
         guard start < end else { return }
-        if disk.count < end { disk.append(contentsOf: repeatElement(0, count: end - disk.count)) }
-        disk.replaceSubrange(start..<end, with: cache[start..<end])
+        disk.copy(cache.span.extracting(start..<end), to: start)
     }
 
     var isUnsynced: Bool { !dirty.isEmpty || cache.count != disk.count }
@@ -362,7 +358,7 @@ extension SimulatedDisk.Inode.State {
         if size < result.count {
             result.removeLast(result.count - size)
         } else {
-            result.append(contentsOf: repeatElement(0, count: size - result.count))
+            result.grow(to: size)
         }
         return result
     }

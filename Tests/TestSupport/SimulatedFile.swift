@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 internal import Synchronization
 internal import SystemPackage
+internal import VaultFormat
 internal import VaultStorage
 
 final class SimulatedDirectory: VaultDirectory {
@@ -148,8 +149,7 @@ final class SimulatedFile: VaultFile {
         case .fails(let errno): throw errno
         case .killed: count = random.number(in: 0...count)
         }
-        var part: [UInt8] = []
-        for index in 0..<count { part.append(bytes[index]) }
+        let part = bytes.array(0..<count)
         inode.state.withLock { $0.write(part.span, at: offset) }
         if case .killed = fate { throw .ioError }
         return count

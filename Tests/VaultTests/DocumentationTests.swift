@@ -53,9 +53,9 @@ struct DocumentationTests {
         }.joined(separator: "\n")
     }
 
-    /// The sources of the dependent package, which are compiled and run.
+    /// The sources of the dependent packages, which are compiled and run.
     private static let compiled = Result {
-        let directory = sources.appending(path: "../../Tests/Dependent/Sources").standardized
+        let directory = sources.appending(path: "../../Tests/Dependent").standardized
         let files = try #require(FileManager.default.enumerator(atPath: directory.path)).compactMap { $0 as? String }
         return try files.filter { $0.hasSuffix(".swift") }.map { file in
             code(try String(contentsOf: directory.appending(path: file), encoding: .utf8))

@@ -72,6 +72,8 @@ struct Update: ParsableCommand {
         let early = replacesSecret && !input.prompts ? try input.secret() : nil
         try access.withVault { vault in
             let item = try selection.only(in: vault)
+            // The protection class may become part of an access control.
+            changes.attributes[.accessible] = nil
             changes.attributes.merge(try details.attributes(changing: item)) { $1 }
             if let newService {
                 changes.attributes[item.itemClass == .internetPassword ? .server : .service] = .string(newService)

@@ -14,14 +14,17 @@ public final class MemoryFileSystem: VaultFileSystem {
 
     public func createDirectories(_ path: FilePath) throws(Errno) {
         var directory = root
-        for component in path.components { directory = try directory.child(component.string, creating: true) }
+        for name in Self.names(in: path) { directory = try directory.child(name, creating: true) }
     }
 
     public func openDirectory(_ path: FilePath) throws(Errno) -> any VaultDirectory {
         var directory = root
-        for component in path.components { directory = try directory.child(component.string, creating: false) }
+        for name in Self.names(in: path) { directory = try directory.child(name, creating: false) }
         return directory
     }
+
+    /// The components, as texts: each operation on a path takes many times as long without optimization.
+    private static func names(in path: FilePath) -> [String] { path.string.split(separator: "/").map(String.init) }
 
     public var user: UInt32 { 0 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import SystemPackage
+import TestSupport
 import VaultCrypto
 import VaultFormat
 import VaultStorage
@@ -117,7 +118,7 @@ final class DiskProcess: VaultFileSystem, @unchecked Sendable {
     func openDirectory(_ path: FilePath) throws(Errno) -> any VaultDirectory {
         try step(path.string)
         guard disk.isDirectory(path.string) else { throw .noSuchFileOrDirectory }
-        return ProcessDirectory(self, path)
+        return ProcessDirectory(self, path.string)
     }
 
     let user: UInt32 = 0
@@ -127,13 +128,15 @@ final class DiskProcess: VaultFileSystem, @unchecked Sendable {
 }
 
 private final class ProcessDirectory: VaultDirectory, @unchecked Sendable {
-    let path: FilePath
+    // The paths are texts: each operation on a FilePath takes many times as long without optimization.
+    private(set) lazy var path = FilePath(text)
+    private let text: String
     private let process: DiskProcess
     private var disk: SharedDisk { process.disk }
 
-    init(_ process: DiskProcess, _ path: FilePath) { (self.process, self.path) = (process, path) }
+    init(_ process: DiskProcess, _ text: String) { (self.process, self.text) = (process, text) }
 
-    private func full(_ name: String) -> String { path.appending(name).string }
+    private func full(_ name: String) -> String { text == "/" ? "/" + name : text + "/" + name }
 
     private static let status = FileStatus(
         kind: .directory, device: 1, inode: 1, size: 0, owner: 0, group: 0, mode: 0o700, links: 1)
@@ -182,13 +185,13 @@ private final class ProcessDirectory: VaultDirectory, @unchecked Sendable {
 
     func forEachName(_ body: (String) throws(Errno) -> Void) throws(Errno) {
         try process.step(path.string)
-        for name in disk.names(in: path.string) { try body(name) }
+        for name in disk.names(in: text) { try body(name) }
     }
 
     func directory(_ name: String) throws(Errno) -> any VaultDirectory {
         try process.step(full(name))
         guard disk.isDirectory(full(name)) else { throw .noSuchFileOrDirectory }
-        return ProcessDirectory(process, path.appending(name))
+        return ProcessDirectory(process, full(name))
     }
 
     func createDirectory(_ name: String) throws(Errno) {
@@ -229,9 +232,7 @@ private final class ProcessFile: VaultFile, @unchecked Sendable {
 
     func write(_ bytes: Span<UInt8>, at offset: Int) throws(Errno) -> Int {
         try process.step(path)
-        let missing = offset + bytes.count - node.bytes.count
-        if missing > 0 { node.bytes.append(contentsOf: repeatElement(0, count: missing)) }
-        for index in bytes.indices { node.bytes[offset + index] = bytes[index] }
+        if bytes.count > 0 { node.bytes.copy(bytes, to: offset) }
         return bytes.count
     }
 
@@ -240,7 +241,7 @@ private final class ProcessFile: VaultFile, @unchecked Sendable {
         if size < node.bytes.count {
             node.bytes.removeLast(node.bytes.count - size)
         } else {
-            node.bytes.append(contentsOf: repeatElement(0, count: size - node.bytes.count))
+            node.bytes.grow(to: size)
         }
     }
 

@@ -146,3 +146,21 @@ void peer_close(peer *peer) {
     }
     free(peer);
 }
+
+static void *(*whole_hmac)(const void *digest, const void *key, int key_length, const unsigned char *, size_t,
+                           unsigned char *output, unsigned *length);
+static const void *sha256;
+
+static void hmac(const void *key, size_t key_length, const void *message, size_t length, void *output) {
+    whole_hmac(sha256, key, (int)key_length, message, length, output, NULL);
+}
+
+peer_hmac peer_hmac_sha256(void) {
+    void *library = dlopen("libcrypto.so.3", RTLD_NOW | RTLD_LOCAL);
+    if (!library) return NULL;
+    const void *(*find)(void) = (const void *(*)(void))dlsym(library, "EVP_sha256");
+    *(void **)&whole_hmac = dlsym(library, "HMAC");
+    if (!find || !whole_hmac) return NULL;
+    sha256 = find();
+    return hmac;
+}

@@ -22,7 +22,7 @@ func measureKeys(count: Int) throws {
     print(String(decoding: try JSONEncoder().encode(measures), as: UTF8.self))
 }
 
-private func nanoseconds(_ count: Int, _ body: () -> Void) -> Int {
+func nanoseconds(_ count: Int, _ body: () -> Void) -> Int {
     let start = ContinuousClock.now
     for _ in 0..<count { body() }
     return Int((ContinuousClock.now - start) / .nanoseconds(1)) / count

@@ -9,6 +9,8 @@ import Foundation
 //       the mean of this number of gets with the secret, over one connection to the agent
 //   VaultBench keys COUNT
 //       one line of JSON: the means of this number of signatures and new keys
+//   VaultBench digests COUNT
+//       one line of JSON: the means of this number of digests and encryptions, and of a thousand times as many codes
 //   VaultBench memory DIRECTORY SIZE
 //       resident bytes of a process with the vault open, minus those of a process with an empty vault
 //
@@ -17,6 +19,10 @@ import Foundation
 let arguments = Array(CommandLine.arguments.dropFirst())
 if arguments.count == 2, arguments[0] == "keys" {
     try measureKeys(count: Int(arguments[1]) ?? 1)
+    exit(0)
+}
+if arguments.count == 2, arguments[0] == "digests" {
+    try measureDigests(count: Int(arguments[1]) ?? 1)
     exit(0)
 }
 guard arguments.count >= 3 else {

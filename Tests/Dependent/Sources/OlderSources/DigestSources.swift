@@ -9,6 +9,9 @@ enum DigestSources {
         if sha256(Data("abc".utf8)) != "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad" {
             failures.append("the digest is another one")
         }
+        if hexadecimal(Data(digest(Array("abc".utf8)))) != sha256(Data("abc".utf8)) {
+            failures.append("the digest of an array is another one")
+        }
         if md5("abc") != "900150983cd24fb0d6963f7d28e17f72" { failures.append("the digest of 1992 is another one") }
         // RFC 4231, test case 2.
         if hmac("what do ya want for nothing?", key: "Jefe")
@@ -28,6 +31,13 @@ enum DigestSources {
             failures.append("the derived key is another one")
         }
         return failures
+    }
+
+    static func digest(_ bytes: [UInt8]) -> [UInt8] {
+        // DigestsAndCiphers
+        var digest = [UInt8](repeating: 0, count: Int(CC_SHA256_DIGEST_LENGTH))
+        CC_SHA256(bytes, CC_LONG(bytes.count), &digest)
+        return digest
     }
 
     static func hexadecimal(_ data: Data) -> String { data.map { String(format: "%02x", $0) }.joined() }

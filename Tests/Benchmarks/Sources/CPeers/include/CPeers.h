@@ -17,3 +17,8 @@ int peer_add(peer *peer, size_t first, size_t count, size_t size);
 /// Reads one value. Returns its size, or -1.
 long peer_get(peer *peer, size_t key);
 void peer_close(peer *peer);
+
+/// HMAC-SHA256 by libcrypto's call of one message.
+typedef void (*peer_hmac)(const void *key, size_t key_length, const void *message, size_t length, void *output);
+/// NULL if the library is missing.
+peer_hmac peer_hmac_sha256(void);
