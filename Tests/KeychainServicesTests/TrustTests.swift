@@ -216,7 +216,8 @@ struct TrustTests {
         let trusted = try properties(try TrustSamples.trust(Self.chain, anchors: ["root"]))
         #expect(trusted.count == 3 && trusted.allSatisfy { $0["title"]?.isEmpty == false && $0["error"] == nil })
         let alone = try properties(try TrustSamples.trust(["alone"], anchors: []))
-        #expect(alone.count == 1 && alone[0][kSecPropertyTypeError as String] == "it is signed by itself and is no anchor")
+        let error = kSecPropertyTypeError as String
+        #expect(alone.count == 1 && alone[0][error] == "it is signed by itself and is no anchor")
         for name in [
             kSecPolicyAppleEAP, kSecPolicyAppleIPsec, kSecPolicyAppleCodeSigning, kSecPolicyAppleIDValidation,
             kSecPolicyMacAppStoreReceipt, kSecPolicyAppleTimeStamping, kSecPolicyApplePassbookSigning,

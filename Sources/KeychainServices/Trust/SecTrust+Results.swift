@@ -122,8 +122,8 @@ public func SecTrustCopyResult(_ trust: SecTrust) -> CFDictionary? {
 
 /// Returns a dictionary for each certificate of the chain, from the evaluated one on.
 ///
-/// - Returns: `kSecPropertyTypeTitle`, the certificate's summary if it has one, and `kSecPropertyTypeError`, the reasons
-///   not to trust the certificate if there are any. `nil` if the evaluation failed.
+/// - Returns: `kSecPropertyTypeTitle`, the certificate's summary if it has one, and `kSecPropertyTypeError`, the
+///   reasons not to trust the certificate if there are any. `nil` if the evaluation failed.
 public func SecTrustCopyProperties(_ trust: SecTrust) -> CFArray? {
     let verdict = trust.judged()
     guard verdict.failure == nil else { return nil }

@@ -76,7 +76,8 @@ struct SetItem: ParsableCommand {
             try verb(
                 vault,
                 Item(
-                    selection.key, attributes: details.attributes(changing: existing), userAttributes: details.user, secret: secret,
+                    selection.key, attributes: details.attributes(changing: existing), userAttributes: details.user,
+                    secret: secret,
                     fields: fields))
         }
     }

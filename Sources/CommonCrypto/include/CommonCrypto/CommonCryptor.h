@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Symmetric ciphers. Lengths are in bytes. kCCParamError: a missing pointer, or an unknown operation, algorithm, mode or
-// padding. kCCUnimplemented: libcrypto, or its provider "legacy" for DES, RC4, CAST and Blowfish, is not installed, or
-// has no such mode of the algorithm; RC2 is never implemented.
+// Symmetric ciphers. Lengths are in bytes. kCCParamError: a missing pointer, or an unknown operation, algorithm, mode
+// or padding. kCCUnimplemented: libcrypto, or its provider "legacy" for DES, RC4, CAST and Blowfish, is not installed,
+// or has no such mode of the algorithm; RC2 is never implemented.
 #ifndef COMMONCRYPTO_CRYPTOR_H
 #define COMMONCRYPTO_CRYPTOR_H
 #include <CommonCrypto/CommonCryptoError.h>

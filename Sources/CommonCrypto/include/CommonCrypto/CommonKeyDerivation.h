@@ -21,8 +21,8 @@ enum {
 };
 typedef uint32_t CCPseudoRandomAlgorithm;
 
-// kCCParamError: no password (which may be empty), no output, no rounds, a salt of which only the length is given, or an
-// unknown algorithm.
+// kCCParamError: no password (which may be empty), no output, no rounds, a salt of which only the length is given, or
+// an unknown algorithm.
 int CCKeyDerivationPBKDF(CCPBKDFAlgorithm algorithm, const char *password, size_t passwordLen, const uint8_t *salt,
                          size_t saltLen, CCPseudoRandomAlgorithm prf, unsigned rounds, uint8_t *derivedKey,
                          size_t derivedKeyLen);
