@@ -33,6 +33,29 @@ enum DigestSources {
         return failures
     }
 
+    /// What the calls answer without libcrypto.
+    static func checkWithoutLibrary() -> [String] {
+        var failures: [String] = []
+        var output = [UInt8](repeating: 0, count: 64)
+        var context = CC_SHA512_CTX()
+        if CC_SHA256("abc", 3, &output) != nil || CC_SHA512_Init(&context) != 0 { failures.append("there is a digest") }
+        if hmac("abc", key: "key") == hmac("abc", key: "key") { failures.append("there is a code, or a constant") }
+        var (moved, room, cryptor) = (0, 64, nil as CCCryptorRef?)
+        let key = [UInt8](repeating: 1, count: 32)
+        let statuses = [
+            CCCrypt(0, 0, 1, key, 32, nil, key, 32, &output, 64, &moved),
+            CCCryptorCreate(0, 0, 0, key, 32, nil, &cryptor),
+            CCCryptorGCMOneshotEncrypt(0, key, 32, key, 12, nil, 0, key, 32, &output, &context, 16),
+            CCKeyDerivationPBKDF(2, "password", 8, nil, 0, 3, 1, &output, 32),
+            CCSymmetricKeyWrap(1, nil, 0, key, 32, key, 16, &output, &room),
+        ]
+        if statuses.contains(where: { $0 != kCCUnimplemented }) || cryptor != nil {
+            failures.append("there is a cipher or a derived key: \(statuses)")
+        }
+        if CCRandomGenerateBytes(&output, 64) != kCCSuccess { failures.append("there are no random bytes") }
+        return failures
+    }
+
     static func digest(_ bytes: [UInt8]) -> [UInt8] {
         // DigestsAndCiphers
         var digest = [UInt8](repeating: 0, count: Int(CC_SHA256_DIGEST_LENGTH))

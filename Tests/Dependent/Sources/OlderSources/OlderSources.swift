@@ -6,6 +6,9 @@ import VaultAgent
 
 /// Sources as written for applications from before Swift 6.
 public enum OlderSources {
+    /// Checks the digests in a process that finds no libcrypto.
+    public static func checkWithoutLibcrypto() -> [String] { DigestSources.checkWithoutLibrary() }
+
     /// - Returns: The expectations that failed.
     public static func check(path: String, passphrase: String) throws -> [String] {
         var failures: [String] = []

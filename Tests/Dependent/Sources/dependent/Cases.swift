@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import Foundation
+import OlderSources
 import SecItemCases
 import Vault
 
@@ -68,7 +69,9 @@ final class EnvironmentWorld: CaseWorld {
             var runner = try CaseRunner(EnvironmentWorld(command))
             failures = try runner.run(row)
         } else if let row = (KeyCase.table + [.withoutLibcrypto]).first(where: { $0.id == id }) {
-            failures = try row.run(in: EnvironmentWorld(command))
+            let isWithout = id == KeyCase.withoutLibcrypto.id
+            failures =
+                try row.run(in: EnvironmentWorld(command)) + (isWithout ? OlderSources.checkWithoutLibcrypto() : [])
         } else {
             return 64
         }
