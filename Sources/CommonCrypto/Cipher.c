@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+#define _GNU_SOURCE
 #include "Cipher.h"
 #include <pthread.h>
+#include <stdlib.h>
 #include <string.h>
 
 static struct cipher_functions lib;
@@ -93,4 +95,21 @@ int commoncrypto_run(cipher_context *running, const void *input, size_t length, 
     }
     ccrypto_forget_errors();
     return done;
+}
+
+int commoncrypto_separate(const void **input, size_t length, const void *output, size_t count, int writes_earlier,
+                          void **copy) {
+    const unsigned char *from = *input, *to = output;
+    *copy = NULL;
+    int overlaps = from < to + count && to < from + length;
+    if (!overlaps || (from == to && !writes_earlier)) return 1;
+    *copy = malloc(length);
+    if (!*copy) return 0;
+    *input = memcpy(*copy, *input, length);
+    return 1;
+}
+
+void commoncrypto_discard(void *copy, size_t length) {
+    if (copy) explicit_bzero(copy, length);
+    free(copy);
 }

@@ -55,6 +55,13 @@ HIDDEN cipher_context *commoncrypto_begin(const char *name, const void *key, siz
 // Runs a cipher over whole blocks, or a stream; the output may be the input, or NULL for additional data of GCM.
 HIDDEN int commoncrypto_run(cipher_context *, const void *input, size_t length, void *output);
 
+// Copies the input if writing `count` bytes of output would change input that is not read yet. If both begin at the
+// same byte, that is the case only if earlier input is written first. Returns 0 without memory for the copy, which
+// `commoncrypto_discard` wipes.
+HIDDEN int commoncrypto_separate(const void **input, size_t length, const void *output, size_t count,
+                                 int writes_earlier, void **copy);
+HIDDEN void commoncrypto_discard(void *copy, size_t length);
+
 // As `commoncrypto_run` for a cryptor of GCM.
 HIDDEN CCCryptorStatus commoncrypto_run_gcm(CCCryptorRef, const void *input, size_t length, void *output);
 #endif

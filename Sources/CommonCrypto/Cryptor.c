@@ -146,20 +146,11 @@ CCCryptorStatus CCCryptorUpdate(CCCryptorRef cryptorRef, const void *dataIn, siz
         return kCCBufferTooSmall;
     }
     if (count && !dataOut) return kCCParamError;
-    const unsigned char *input = dataIn, *output = dataOut;
-    // Unless both begin at the same byte, what is written would be read as input.
-    int overlaps = input < output + count && output < input + dataInLength;
-    unsigned char *copy = NULL;
-    if (overlaps && (input != output || cryptorRef->held_length)) {
-        copy = malloc(dataInLength);
-        if (!copy) return kCCMemoryFailure;
-        input = memcpy(copy, dataIn, dataInLength);
-    }
-    CCCryptorStatus status = run_and_hold(cryptorRef, input, dataInLength, dataOut, count);
-    if (copy) {
-        explicit_bzero(copy, dataInLength);
-        free(copy);
-    }
+    void *copy;
+    if (!commoncrypto_separate(&dataIn, dataInLength, dataOut, count, cryptorRef->held_length != 0, &copy))
+        return kCCMemoryFailure;
+    CCCryptorStatus status = run_and_hold(cryptorRef, dataIn, dataInLength, dataOut, count);
+    commoncrypto_discard(copy, dataInLength);
     if (!status && dataOutMoved) *dataOutMoved = count;
     return status;
 }
@@ -218,7 +209,7 @@ CCCryptorStatus CCCrypt(CCOperation op, CCAlgorithm alg, CCOptions options, cons
         updated = needed;
     } else {
         status = CCCryptorUpdate(cryptor, dataIn, dataInLength, dataOut, dataOutAvailable, &updated);
-        // Without room for the output nothing of it was written, and there is no output to go on after.
+        // A missing output has no place after the update.
         if (!status)
             status = CCCryptorFinal(cryptor, dataOut ? (unsigned char *)dataOut + updated : NULL,
                                     dataOutAvailable - updated, &ended);

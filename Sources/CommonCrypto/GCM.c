@@ -33,7 +33,7 @@ static int is_message(const void *vector, size_t vector_length, const void *addi
            (input || !length) && output;
 }
 
-// MARK: One message
+// MARK: A message in one call
 
 static CCCryptorStatus one(int encrypts, CCAlgorithm algorithm, const void *key, size_t key_length, const void *vector,
                            size_t vector_length, const void *additional, size_t additional_length, const void *input,
@@ -47,6 +47,11 @@ static CCCryptorStatus one(int encrypts, CCAlgorithm algorithm, const void *key,
     const char *name = commoncrypto_cipher_name(algorithm, kCCModeGCM, key_length);
     cipher_context *context = commoncrypto_begin(name, key, key_length, NULL, encrypts, &status);
     if (!context) return status;
+    void *copy;
+    if (!commoncrypto_separate(&input, length, output, length, 0, &copy)) {
+        commoncrypto_ciphers()->free_context(context);
+        return kCCMemoryFailure;
+    }
     const struct cipher_functions *lib = commoncrypto_ciphers();
     // The tag may lie within the output.
     unsigned char expected[longest_tag];
@@ -57,6 +62,7 @@ static CCCryptorStatus one(int encrypts, CCAlgorithm algorithm, const void *key,
                (encrypts || lib->control(context, set_tag, (int)tag_length, expected) == 1) && end(context) &&
                (!encrypts || lib->control(context, get_tag, (int)tag_length, tag) == 1);
     lib->free_context(context);
+    commoncrypto_discard(copy, length);
     if (done) return kCCSuccess;
     if (length) explicit_bzero(output, length);
     return kCCUnspecifiedError;

@@ -272,10 +272,16 @@ struct ItemSelection: ParsableArguments {
             attributes(of: itemClass).merging([.account: .string(account ?? "")]) { first, _ in first })
     }
 
-    /// The query for items with the same key, whether synchronizable or not.
-    var twin: Query {
+    /// The query for the item that a new one would replace.
+    var replaced: Query {
         var query = Query(key)
         query.attributes[.accessGroup] = groups.first.map(AttributeValue.string)
+        return query
+    }
+
+    /// The query for items with the same key, whether synchronizable or not.
+    var twin: Query {
+        var query = replaced
         query.leavesOutLocked = true
         query.presence = .leftOut
         return query

@@ -4,7 +4,7 @@ import Foundation
 import TestSupport
 import Testing
 
-/// What the calls answer to input that is wrong, short, cut or overlapping: Apple's status, and never a trap.
+/// Input that is wrong, short, cut or overlapping gets Apple's status, and never a trap.
 @Suite struct CryptorTests {
     private static let key = [UInt8](0..<16)
     private static let vector = [UInt8](16..<32)
@@ -275,6 +275,27 @@ import Testing
         #expect(
             CCCryptorGCMOneshotEncrypt(aes, Self.key, 32, Self.vector, 12, nil, 0, nil, 1, &output, &tag, 16)
                 == kCCParamError)
+    }
+
+    @Test func `the buffers of a message may overlap at any distance`() {
+        let text = [UInt8](0..<100)
+        var tag = [UInt8](repeating: 0, count: 16)
+        for from in 0..<40 {
+            var (shared, expected) = ([UInt8](repeating: 0, count: 200), [UInt8](repeating: 0, count: 100))
+            _ = CCCryptorGCMOneshotEncrypt(aes, Self.key, 32, Self.vector, 12, nil, 0, text, 100, &expected, &tag, 16)
+            shared.replaceSubrange(from..<from + 100, with: text)
+            shared.withUnsafeMutableBytes { shared in
+                let (input, output) = (shared.baseAddress! + from, shared.baseAddress! + 20)
+                #expect(
+                    CCCryptorGCMOneshotEncrypt(
+                        aes, Self.key, 32, Self.vector, 12, nil, 0, input, 100, output, &tag, 16) == kCCSuccess)
+                #expect(Array(shared[20..<120]) == expected)
+                #expect(
+                    CCCryptorGCMOneshotDecrypt(
+                        aes, Self.key, 32, Self.vector, 12, nil, 0, output, 100, output + 7, tag, 16) == kCCSuccess)
+                #expect(Array(shared[27..<127]) == text)
+            }
+        }
     }
 
     @Test func `the older call of one message returns the tag in both directions`() {

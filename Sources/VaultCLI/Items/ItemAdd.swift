@@ -45,7 +45,7 @@ struct SetItem: ParsableCommand {
     @OptionGroup var input: SecretOptions
 
     func run() throws {
-        try SetItem.store(vault, selection, details, part, input) { vault, item in
+        try SetItem.store(vault, selection, details, part, input, replaces: true) { vault, item in
             // The mark is part of the key, but an item that is marked differently is still the same item.
             let twins = details.synchronizable == nil ? [] : try vault.allMatching(selection.twin)
             guard let record = twins.first?.record, twins.count == 1 else {
@@ -62,7 +62,7 @@ struct SetItem: ParsableCommand {
     /// Makes the item from the options and passes it to the verb.
     static func store(
         _ vault: VaultOptions, _ selection: ItemSelection, _ details: ItemDescription, _ part: FieldOption,
-        _ input: SecretOptions,
+        _ input: SecretOptions, replaces: Bool = false,
         before: (any OpenVault) throws -> Void = { _ in }, _ verb: (any OpenVault, Item) throws -> Void
     ) throws {
         try checkStandardInput(vault, input)
@@ -72,13 +72,12 @@ struct SetItem: ParsableCommand {
         try access.withVault { vault in
             if early == nil || details.synchronizable != nil { try before(vault) }
             let (secret, fields) = part.parts(try early ?? input.secret())
-            let existing = details.namesProtection ? try vault.first(Query(selection.key)) : nil
+            let existing = replaces && details.namesProtection ? try vault.first(selection.replaced) : nil
             try verb(
                 vault,
                 Item(
                     selection.key, attributes: details.attributes(changing: existing), userAttributes: details.user,
-                    secret: secret,
-                    fields: fields))
+                    secret: secret, fields: fields))
         }
     }
 

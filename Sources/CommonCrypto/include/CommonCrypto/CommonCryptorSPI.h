@@ -9,7 +9,7 @@ extern "C" {
 
 enum { kCCModeGCM = 11 };
 
-// One message. The initialization vector has 12 to 128 bytes, the tag 8 to 16. kCCKeySizeError;
+// A message in one call. The initialization vector has 12 to 128 bytes, the tag 8 to 16. kCCKeySizeError;
 // kCCUnspecifiedError: the tag is wrong, and the output was wiped.
 CCCryptorStatus CCCryptorGCMOneshotEncrypt(CCAlgorithm alg, const void *key, size_t keyLength, const void *iv,
                                            size_t ivLength, const void *aData, size_t aDataLength, const void *dataIn,

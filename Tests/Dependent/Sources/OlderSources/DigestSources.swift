@@ -33,7 +33,7 @@ enum DigestSources {
         return failures
     }
 
-    /// What the calls answer without libcrypto.
+    /// Checks the answers without libcrypto.
     static func checkWithoutLibrary() -> [String] {
         var failures: [String] = []
         var output = [UInt8](repeating: 0, count: 64)
