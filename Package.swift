@@ -88,12 +88,12 @@ let package = Package(
                 "VaultLoop", "CLinux", "CBus", system,
             ],
             swiftSettings: settings),
-        .target(name: "VaultLoop", dependencies: ["CLinux"], swiftSettings: settings),
+        .target(name: "VaultLoop", dependencies: ["CLinux", system], swiftSettings: settings),
         .target(name: "VaultBus", dependencies: ["VaultFormat", "VaultCrypto", "CBus"], swiftSettings: settings),
         // What every door needs: its clients, the port to the vault, and questions to a person.
         .target(
             name: "VaultDoorKit",
-            dependencies: ["VaultAgent", "Vault", "VaultFormat", "VaultCrypto", "CLinux", system],
+            dependencies: ["VaultLoop", "VaultAgent", "Vault", "VaultFormat", "VaultCrypto", "CLinux", system],
             swiftSettings: settings),
         .target(
             name: "VaultSecretService",
@@ -103,13 +103,14 @@ let package = Package(
             swiftSettings: settings),
         .target(
             name: "VaultSSHAgent",
-            dependencies: ["VaultDoorKit", "VaultAgent", "Vault", "VaultFormat", "VaultCrypto", "CLinux"],
+            dependencies: ["VaultDoorKit", "VaultLoop", "VaultAgent", "Vault", "VaultFormat", "VaultCrypto", "CLinux"],
             swiftSettings: settings),
         .target(
             name: "VaultBrowser", dependencies: ["VaultDoorKit", "VaultAgent", "Vault", "VaultFormat", "VaultCrypto"],
             swiftSettings: settings),
         .target(
-            name: "VaultCredentials", dependencies: ["VaultDoorKit", "VaultAgent", "Vault", "VaultCrypto", "CLinux"],
+            name: "VaultCredentials",
+            dependencies: ["VaultDoorKit", "VaultLoop", "VaultAgent", "Vault", "VaultCrypto", "CLinux"],
             swiftSettings: settings),
         .target(
             name: "VaultGit", dependencies: ["Vault", "VaultFormat", "VaultCrypto"], swiftSettings: settings),

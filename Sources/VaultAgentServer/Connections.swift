@@ -11,10 +11,8 @@ actor Connections {
     nonisolated var unownedExecutor: UnownedSerialExecutor { unsafe loop.asUnownedSerialExecutor() }
 
     private let server: AgentServer
-    /// The listening socket; -1 when it is closed.
-    private var listener: Int32
-    /// No connection is accepted before this time: the process had no free descriptor.
-    private var acceptsFrom: SuspendingClock.Instant?
+    /// The listening socket; `nil` when it is closed.
+    private var listener: Listener?
     private var sessions: [Int: Session] = [:]
     private var lastNumber = 0
     private let timers = LoopTimers()
@@ -26,17 +24,13 @@ actor Connections {
     /// The idle time after which a connection may be closed in favour of a new one, whose client opens another when
     /// necessary, and after which an agent rests.
     private static let idleEnough = Duration.seconds(10)
-    /// The pause after a failure to accept a connection.
-    private static let pause = Duration.milliseconds(100)
 
-    /// - Parameter listener: a bound socket, which the value owns if this returns.
+    /// - Parameter listener: a bound socket. Closed by ``stopListening()``, or if this throws.
     /// - Throws: the error of a system call.
     init(of server: AgentServer, on listener: Int32) throws(Errno) {
+        self.listener = try Listener(listener, backlog: Connections.backlog)
         guard let loop = SocketLoop(label: "vault.agent.loop") else { throw .tooManyOpenFiles }
-        guard fcntl(listener, F_SETFL, O_NONBLOCK) == 0, listen(listener, Connections.backlog) == 0 else {
-            throw Errno(rawValue: errno)
-        }
-        (self.server, self.listener, self.loop) = (server, listener, loop)
+        (self.server, self.loop) = (server, loop)
     }
 
     /// Serves the socket from now on.
@@ -46,12 +40,12 @@ actor Connections {
     }
 
     /// Accepts no further connections.
-    nonisolated func stopListening() { execute { $0.closeListener() } }
+    nonisolated func stopListening() { execute { $0.listener = nil } }
 
     /// Ends all connections. Not for the loop's thread.
     nonisolated func end() {
         execute { connections in
-            connections.closeListener()
+            connections.listener = nil
             for session in connections.sessions.values { session.close() }
         }
         // After everything that was handed over before.
@@ -83,22 +77,13 @@ actor Connections {
             if let events = ready[session.descriptor] { session.take(events) }
             if session.isClosed { remove(number) }
         }
-        if ready[listener] != nil { acceptAll() }
+        if listener?.isCalled(ready) == true { while let peer = listener?.accept() { accept(peer) } }
         timers.fire()
         for (number, session) in sessions where session.isClosed { remove(number) }
         var wait = SocketLoop.Wait(patience: timers.rest)
         for session in sessions.values { wait.descriptors.append((session.descriptor, session.events)) }
-        if let from = acceptsFrom, from > .now {
-            wait.patience = min(wait.patience ?? Connections.pause, Connections.pause)
-        } else if listener >= 0 {
-            wait.descriptors.append((listener, .reading))
-        }
+        if let connections = listener?.wait { wait.add(connections) }
         return wait
-    }
-
-    private func closeListener() {
-        if listener >= 0 { close(listener) }
-        listener = -1
     }
 
     private func remove(_ number: Int) {
@@ -115,29 +100,13 @@ actor Connections {
 
     // MARK: Clients
 
-    private func acceptAll() {
-        while listener >= 0 {
-            let client = clinux_accept(listener, 0)
-            if client >= 0 {
-                accept(Int32(client))
-            } else if -client != ECONNABORTED, -client != EINTR {
-                // Without a free descriptor the client stays in the backlog, and its event would come again at once.
-                if -client != EAGAIN { acceptsFrom = .now + Connections.pause }
-                return
-            }
-        }
-    }
-
-    private func accept(_ client: Int32) {
-        // The peer's process and user at the time of the connection.
-        var (process, user): (Int32, UInt32) = (0, 0)
-        guard fcntl(client, F_SETFL, O_NONBLOCK) == 0, unsafe clinux_peer(client, &process, &user) == 0,
-            server.settings.allows(user),
+    private func accept(_ peer: Listener.Peer) {
+        guard fcntl(peer.descriptor, F_SETFL, O_NONBLOCK) == 0, server.settings.allows(peer.user),
             let session = try? Session(
-                server, SessionHandle(connections: self, number: lastNumber + 1), client,
-                ClientProcess(id: process, user: user), ProcessHandle(ofPeer: client), timers)
+                server, SessionHandle(connections: self, number: lastNumber + 1), peer.descriptor,
+                ClientProcess(id: peer.process, user: peer.user), ProcessHandle(ofPeer: peer.descriptor), timers)
         else {
-            close(client)
+            close(peer.descriptor)
             return
         }
         lastNumber += 1

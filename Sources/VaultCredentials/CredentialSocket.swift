@@ -1,77 +1,68 @@
 // SPDX-License-Identifier: Apache-2.0
 internal import CLinux
-internal import Dispatch
 internal import Glibc
 internal import Vault
 internal import VaultAgent
 internal import VaultCrypto
 package import VaultDoorKit
+internal import VaultLoop
 
 /// A socket named by `LoadCredential=ID:SOCKET`, from which systemd gets the credentials of units.
 package final class CredentialSocket {
-    private let source: any DispatchSourceRead
+    private let server: SocketServer
 
-    /// The size from which systemd rejects a credential, in bytes.
-    private static let limit = 1 << 20
-    /// The maximum number of clients served at once.
-    private static let mostClients = 64
-    /// The timeout for a client that does not read, in seconds: the unit waits as well.
-    private static let patience = 5
+    /// Clients wait for a place: closing without a byte would start the unit with an empty credential. A client that
+    /// does not read is disconnected soon, since the unit waits as well.
+    private static let rules = SocketServer.Rules(
+        servesAtOnce: true, mostClients: 64, refusesMore: false, sendingPatience: 5)
 
     /// Listens on a descriptor.
     ///
     /// - Parameters:
-    ///   - descriptor: a bound socket. The value takes ownership and closes it.
+    ///   - descriptor: a bound socket. Closed with the value, or if this returns `nil`.
     ///   - report: receives each refusal and its reason, for the journal.
     package init?(_ descriptor: Int32, house: any DoorHouse, report: @escaping @Sendable (String) -> Void) {
-        guard listen(descriptor, SOMAXCONN) == 0 else {
-            close(descriptor)
-            return nil
+        let server = SocketServer(descriptor, CredentialSocket.rules) {
+            CredentialClient(peer: $0, house: house, report: report)
         }
-        let queue = DispatchQueue(label: "vault.credentials")
-        let places = DispatchSemaphore(value: CredentialSocket.mostClients)
-        source = DispatchSource.makeReadSource(fileDescriptor: descriptor, queue: queue)
-        source.setEventHandler {
-            let accepted = clinux_accept(descriptor, CredentialSocket.patience)
-            // Without a free descriptor the client stays in the backlog, and the source would fire again at once.
-            guard accepted >= 0 else {
-                if [EMFILE, ENFILE].contains(Int32(-accepted)) { usleep(20_000) }
-                return
-            }
-            let client = Int32(accepted)
-            places.wait()
-            DispatchQueue(label: "vault.credential").async {
-                CredentialSocket.serve(client, house, report)
-                close(client)
-                places.signal()
-            }
-        }
-        source.setCancelHandler(handler: { close(descriptor) })
-        source.activate()
+        guard let server else { return nil }
+        self.server = server
     }
 
-    deinit { source.cancel() }
+    deinit { server.end() }
+}
 
-    private static func serve(_ client: Int32, _ house: any DoorHouse, _ report: (String) -> Void) {
+private struct CredentialClient: SocketClient {
+    let peer: Listener.Peer
+    let house: any DoorHouse
+    let report: @Sendable (String) -> Void
+
+    /// The size from which systemd rejects a credential, in bytes.
+    private static let limit = 1 << 20
+
+    func hangUp() {}
+
+    func serve() -> Bool {
         do throws(CredentialRefusal) {
-            let secret = try secret(for: client, house)
+            let secret = try secret()
             secret.withBytes { bytes in
                 // The bytes are valid for the duration of the call.
-                _ = unsafe bytes.withUnsafeBytes { unsafe clinux_send(client, $0.baseAddress, $0.count, 0) }
+                _ = unsafe bytes.withUnsafeBytes { unsafe clinux_send(peer.descriptor, $0.baseAddress, $0.count, 0) }
             }
         } catch {
             report(error.text)
             // Closing without a byte would start the unit with an empty credential; systemd refuses a credential of
             // this size.
-            let zeros = [UInt8](repeating: 0, count: limit + 1)
-            _ = unsafe clinux_send(client, zeros, zeros.count, 0)
+            let zeros = [UInt8](repeating: 0, count: CredentialClient.limit + 1)
+            _ = unsafe clinux_send(peer.descriptor, zeros, zeros.count, 0)
         }
+        return false
     }
 
-    private static func secret(for client: Int32, _ house: any DoorHouse) throws(CredentialRefusal) -> Secret {
-        let (request, peer) = try request(of: client)
+    private func secret() throws(CredentialRefusal) -> Secret {
+        let (request, client) = try request()
         let found: Result<Secret, CredentialRefusal.Reason>
-        do throws(VaultError) { found = try find(request, for: peer, house) } catch {
+        do throws(VaultError) { found = try find(request, for: client) } catch {
             switch error {
             case .locked: found = .failure(.locked)
             case .accessGroupDenied, .agent(.refused): found = .failure(.notAllowed)
@@ -82,10 +73,10 @@ package final class CredentialSocket {
         do throws(CredentialRefusal.Reason) { return try found.get() } catch { throw CredentialRefusal(request, error) }
     }
 
-    private static func find(
-        _ request: CredentialRequest, for peer: DoorClient?, _ house: any DoorHouse
+    private func find(
+        _ request: CredentialRequest, for client: DoorClient?
     ) throws(VaultError) -> Result<Secret, CredentialRefusal.Reason> {
-        guard let agent = try house.agent(for: peer, in: [CredentialRequest.group]) else { return .failure(.noAgent) }
+        guard let agent = try house.agent(for: client, in: [CredentialRequest.group]) else { return .failure(.noAgent) }
         guard agent.greeting.access == .full else { return .failure(.notAllowed) }
         for service in request.services {
             var query = Query(.genericPassword, service: service, account: request.id)
@@ -93,7 +84,7 @@ package final class CredentialSocket {
             query.returnsSecrets = true
             guard let item = try agent.allMatching(query).first else { continue }
             guard let secret = try item.openedSecret(), secret.count > 0 else { return .failure(.empty) }
-            return secret.count < limit ? .success(secret) : .failure(.tooLong)
+            return secret.count < CredentialClient.limit ? .success(secret) : .failure(.tooLong)
         }
         return .failure(.absent)
     }
@@ -103,19 +94,16 @@ package final class CredentialSocket {
     /// manager is the one that becomes the unit's, and is already in the unit's control group.
     ///
     /// - Returns: the request, and the client on whose behalf the agent is asked; `nil` for this process.
-    private static func request(of client: Int32) throws(CredentialRefusal) -> (CredentialRequest, DoorClient?) {
-        var (process, user): (Int32, UInt32) = (0, 0)
-        guard unsafe clinux_peer(client, &process, &user) == 0, user == 0 || user == geteuid() else {
-            throw CredentialRefusal(nil, .notSystemd)
-        }
+    private func request() throws(CredentialRefusal) -> (CredentialRequest, DoorClient?) {
+        guard peer.user == 0 || peer.user == geteuid() else { throw CredentialRefusal(nil, .notSystemd) }
         var name = [UInt8](repeating: 0, count: 256)
-        let count = unsafe clinux_unix_name(client, 1, &name, name.count)
+        let count = unsafe clinux_unix_name(peer.descriptor, 1, &name, name.count)
         guard count > 0, let request = CredentialRequest(Array(name[..<count])) else {
             throw CredentialRefusal(nil, .notSystemd)
         }
-        guard user == geteuid() else { return (request, nil) }
-        guard let peer = DoorClient(peer: client) else { throw CredentialRefusal(request, .notSystemd) }
-        return (request, peer)
+        guard peer.user == geteuid() else { return (request, nil) }
+        guard let client = DoorClient(peer: peer.descriptor) else { throw CredentialRefusal(request, .notSystemd) }
+        return (request, client)
     }
 }
 

@@ -26,18 +26,15 @@ final class SSHAgent: Sendable {
     private let questions: SSHQuestions
     private let keepsKeys: Bool
     private let clock: SSHClock
-    /// Called with the next time at which a key expires; `nil` if none does.
-    private let nextEnd: @Sendable (ContinuousClock.Instant?) -> Void
 
     /// - Parameters:
     ///   - keyring: the vault's keys; `nil` to keep keys in memory only.
     ///   - keepsKeys: whether added keys are stored in the vault.
     init(
-        _ keyring: (any SSHKeyring)?, _ person: any SSHPerson, keepsKeys: Bool, clock: SSHClock = .system,
-        nextEnd: @escaping @Sendable (ContinuousClock.Instant?) -> Void = { _ in }
+        _ keyring: (any SSHKeyring)?, _ person: any SSHPerson, keepsKeys: Bool, clock: SSHClock = .system
     ) {
         (self.keyring, self.keepsKeys, questions) = (keyring, keepsKeys, SSHQuestions(person, clock))
-        (self.clock, self.nextEnd) = (clock, nextEnd)
+        self.clock = clock
     }
 
     private enum Answer {
@@ -255,6 +252,9 @@ final class SSHAgent: Sendable {
     /// Removes the keys in memory: a key in the vault is deleted only by name.
     private func removeAll() { change { $0 = [] } }
 
+    /// The time at which the next key in memory expires; `nil` if none does.
+    var nextEnd: ContinuousClock.Instant? { state.withLock { $0.keys.compactMap(\.end).min() } }
+
     /// Removes the expired keys.
     func removeEnded() {
         let now = clock.now()
@@ -264,13 +264,12 @@ final class SSHAgent: Sendable {
 
     @discardableResult
     private func change<R: Sendable>(_ body: (inout [MemorySSHKey]) -> R) -> R {
-        let (result, end, removed) = state.withLock { state in
+        let (result, removed) = state.withLock { state in
             let old = state.keys
-            let result = body(&state.keys)
-            // The removed keys are wiped after the lock is released.
-            return (result, state.keys.compactMap(\.end).min(), old)
+            return (body(&state.keys), old)
         }
-        withExtendedLifetime(removed) { nextEnd(end) }
+        // The removed keys are wiped after the lock is released.
+        withExtendedLifetime(removed) {}
         return result
     }
 

@@ -4,10 +4,10 @@ internal import Glibc
 internal import Synchronization
 internal import VaultCrypto
 internal import VaultDoorKit
+internal import VaultLoop
 
-/// A client of the agent's socket. Its requests are answered in order, on a queue of their own: a request that waits
-/// for the user, or a client that does not read, blocks no other client.
-final class SSHConnection: Sendable {
+/// A client of the agent's socket, whose requests are answered in order.
+final class SSHConnection: SocketClient {
     private struct State: ~Copyable {
         /// The session; `nil` if nothing was received yet, and the client is not identified.
         var session: SSHSession?
@@ -17,43 +17,21 @@ final class SSHConnection: Sendable {
     private let descriptor: Int32
     private let agent: SSHAgent
     private let state: Mutex<State>
-    private let source = Mutex<DoorSource?>(nil)
-    private let hasEnded: @Sendable () -> Void
+    private let line = SSHLine()
 
     /// The timeout for a client that does not read its answer, in seconds.
     static let patience = 10
 
-    /// Fails for another user's client, or without memory, and closes the descriptor.
-    ///
-    /// - Parameter hasEnded: called once, when the connection has ended.
-    init?(_ descriptor: Int32, _ agent: SSHAgent, hasEnded: @escaping @Sendable () -> Void) {
-        var (process, user): (Int32, UInt32) = (0, 0)
-        guard unsafe clinux_peer(descriptor, &process, &user) == 0, user == geteuid(),
-            let inbox = try? SSHInbox()
-        else {
-            close(descriptor)
-            return nil
-        }
-        (self.descriptor, self.agent, self.hasEnded) = (descriptor, agent, hasEnded)
+    /// Fails for another user's client, or without memory.
+    init?(_ peer: Listener.Peer, _ agent: SSHAgent) {
+        guard peer.user == geteuid(), let inbox = try? SSHInbox() else { return nil }
+        (descriptor, self.agent) = (peer.descriptor, agent)
         state = Mutex(State(session: nil, inbox: inbox))
     }
 
-    /// Answers requests until the client disconnects; the connection retains itself until then.
-    func start() {
-        let source = DoorSource(descriptor, on: "vault.ssh.client") { source in
-            if !self.receive() { source.end() }
-        } gone: {
-            close(self.descriptor)
-            self.hasEnded()
-        }
-        self.source.withLock { $0 = source }
-        source.start()
-    }
+    func hangUp() { line.end() }
 
-    func end() { source.withLock(\.self)?.end() }
-
-    /// - Returns: `false` if the connection is to end.
-    private func receive() -> Bool {
+    func serve() -> Bool {
         state.withLock { state in
             let received = state.inbox.fill { room in
                 // The kernel writes at most the size of the buffer.
@@ -62,14 +40,14 @@ final class SSHConnection: Sendable {
                 }
             }
             guard received > 0 else { return received < 0 && [EAGAIN, EINTR].contains(errno) }
-            // Identified on this queue, where waiting blocks no other client.
+            // Identified on this thread, where waiting blocks no other client.
             guard var session = state.session ?? DoorClient(peer: descriptor).map({ SSHSession($0) }) else {
                 return false
             }
             var isRead = true
             do throws(SSHRefusal) {
                 try state.inbox.drain { request in
-                    isRead = send(agent.answer(request, &session, SSHLine(descriptor: descriptor)))
+                    isRead = send(agent.answer(request, &session, line))
                     return isRead
                 }
             } catch { isRead = false }

@@ -1,40 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-internal import CLinux
-internal import Glibc
-internal import Synchronization
 package import Vault
 internal import VaultCrypto
 package import VaultDoorKit
+internal import VaultLoop
 
 /// A socket with the protocol of ssh-agent(1), by which the user's programs sign with the keys of the vault, and with
 /// those that they add.
 package final class SSHDoor: Sendable {
     private let agent: SSHAgent
-    private let listener: DoorSource
-    private let timer = DoorTimer(on: "vault.ssh.timer")
-    private let clients: Clients
-
-    /// The connected clients.
-    private final class Clients: Sendable {
-        private let connections = Mutex<[Int: SSHConnection]>([:])
-        private let number = Atomic(0)
-
-        func take(_ client: Int32, _ agent: SSHAgent) {
-            guard connections.withLock(\.count) < SSHDoor.mostConnections else {
-                _ = Glibc.close(client)
-                return
-            }
-            let number = number.add(1, ordering: .relaxed).newValue
-            let connection = SSHConnection(client, agent) { [weak self] in
-                self?.connections.withLock { $0[number] = nil }
-            }
-            guard let connection else { return }
-            connections.withLock { $0[number] = connection }
-            connection.start()
-        }
-
-        func end() { for connection in connections.withLock({ Array($0.values) }) { connection.end() } }
-    }
+    private let server: SocketServer
 
     /// The maximum number of clients at once: each shell on another machine with a forwarded agent is one.
     static let mostConnections = 512
@@ -56,38 +30,26 @@ package final class SSHDoor: Sendable {
     }
 
     private init?(_ descriptor: Int32, _ keyring: any SSHKeyring, _ person: any SSHPerson, keepsKeys: Bool) {
-        // accept(2) on an inherited socket might block for a connection that has gone meanwhile.
-        guard fcntl(descriptor, F_SETFL, O_NONBLOCK) == 0, listen(descriptor, 128) == 0 else {
-            _ = Glibc.close(descriptor)
-            return nil
-        }
-        let (clients, timer) = (Clients(), timer)
-        let agent = SSHAgent(keyring, person, keepsKeys: keepsKeys) { end in
-            timer.move(to: end.map { ContinuousClock.now.duration(to: $0) })
-        }
-        (self.agent, self.clients) = (agent, clients)
-        listener = DoorSource(descriptor, on: "vault.ssh") { _ in
-            var client = clinux_accept(descriptor, SSHConnection.patience)
-            while client >= 0 {
-                clients.take(Int32(client), agent)
-                client = clinux_accept(descriptor, SSHConnection.patience)
-            }
-            // Without a free descriptor the client stays in the backlog, and the source would fire again at once.
-            if [EMFILE, ENFILE].contains(Int32(-client)) { usleep(20_000) }
-        } gone: {
-            _ = Glibc.close(descriptor)
-        }
-        timer.start { [weak agent] in agent?.removeEnded() }
-        listener.start()
+        let agent = SSHAgent(keyring, person, keepsKeys: keepsKeys)
+        let server = SocketServer(
+            descriptor,
+            SocketServer.Rules(
+                servesAtOnce: false, mostClients: SSHDoor.mostConnections, refusesMore: true,
+                sendingPatience: SSHConnection.patience),
+            chore: {
+                agent.removeEnded()
+                return agent.nextEnd
+            },
+            client: { SSHConnection($0, agent) })
+        guard let server else { return nil }
+        (self.agent, self.server) = (agent, server)
     }
 
     deinit { close() }
 
     /// Cancels all questions, stops signing, and wipes the keys in memory.
     package func close() {
-        listener.end()
-        timer.end()
-        clients.end()
+        server.end()
         agent.close()
     }
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-internal import Dispatch
 internal import FoundationEssentials
 internal import Glibc
+internal import Synchronization
 internal import VaultDoorKit
 
 extension SSHClock {
@@ -13,32 +13,36 @@ extension SSHClock {
         })
 }
 
-/// A client's connection, while its request is being answered.
-struct SSHLine: Sendable {
-    /// The descriptor; `nil` for a connection that cannot end.
-    var descriptor: Int32?
+/// A client's connection, as a question to the user sees it.
+final class SSHLine: Sendable {
+    private struct State {
+        var hasEnded = false
+        /// The question that is being asked.
+        var question: PromptStop?
+    }
+
+    private let state = Mutex(State())
+
+    /// Notes that the client has disconnected, and cancels its question.
+    func end() {
+        let question = state.withLock { state in
+            state.hasEnded = true
+            return state.question
+        }
+        question?.stop()
+    }
 
     /// Runs a question to the user, and cancels it when the client disconnects.
     ///
     /// - Returns: the result; `nil` if no descriptors are available.
     func watched<R>(_ body: (PromptStop) -> R) -> R? {
         guard let stop = PromptStop() else { return nil }
-        guard let descriptor else { return body(stop) }
-        let ended = DispatchSemaphore(value: 0)
-        let watch = DoorSource(descriptor, on: "vault.ssh.line") { source in
-            var byte: UInt8 = 0
-            if unsafe recv(descriptor, &byte, 1, Int32(MSG_PEEK) | Int32(MSG_DONTWAIT)) == 0 { stop.stop() }
-            // A client that has sent another request is alive; the watch ends, since the socket stays readable.
-            source.end()
-        } gone: {
-            ended.signal()
+        let hasEnded = state.withLock { state in
+            state.question = stop
+            return state.hasEnded
         }
-        watch.start()
-        defer {
-            watch.end()
-            // Once this returns, the descriptor may be closed, and its number reused.
-            ended.wait()
-        }
+        if hasEnded { stop.stop() }
+        defer { state.withLock { $0.question = nil } }
         return body(stop)
     }
 }

@@ -1,19 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 internal import CLinux
-internal import Dispatch
 internal import Glibc
 package import SystemPackage
+internal import VaultLoop
 
 /// A socket over which a session tells the doors the display or terminal at which the user can be asked. A message on
 /// the bus may come from a sandbox, which could have the passphrase typed into a display of its own.
 package final class PlaceSocket {
-    private let source: any DispatchSourceRead
+    private let server: SocketServer
 
-    /// An upper bound for the size of the variables, in bytes.
-    private static let longest = 16 << 10
     /// The timeout for a silent client, in seconds.
-    private static let patience = 2
-    private static let answer: UInt8 = 1
+    fileprivate static let patience = 2
+    fileprivate static let answer: UInt8 = 1
+    /// Clients are served one after another, in the order in which they connected.
+    private static let rules = SocketServer.Rules(
+        servesAtOnce: false, mostClients: 1, refusesMore: false, sendingPatience: patience)
 
     /// Returns the paths of `doors.sock` in `$XDG_RUNTIME_DIR/vault`, and of `doors-ssh.sock`, for a process that owns
     /// no name on the bus and runs beside one that does.
@@ -27,54 +28,16 @@ package final class PlaceSocket {
     /// Listens on a descriptor.
     ///
     /// - Parameters:
-    ///   - descriptor: a bound socket, in a directory of the user's own. The value takes ownership and closes it.
+    ///   - descriptor: a bound socket, in a directory of the user's own. Closed with the value, or if this returns
+    ///     `nil`.
     ///   - isTold: receives the variables, which may be those that this process has already.
     package init?(_ descriptor: Int32, isTold: @escaping @Sendable ([String: String]) -> Void) {
-        guard listen(descriptor, 8) == 0 else {
-            close(descriptor)
-            return nil
-        }
-        source = DispatchSource.makeReadSource(fileDescriptor: descriptor, queue: DispatchQueue(label: "vault.place"))
-        source.setEventHandler {
-            let client = accept(descriptor, nil, nil)
-            guard client >= 0 else { return }
-            if let told = PlaceSocket.read(client) {
-                isTold(told)
-                var answer = PlaceSocket.answer
-                _ = unsafe clinux_send(client, &answer, 1, 0)
-            }
-            close(client)
-        }
-        source.setCancelHandler(handler: { close(descriptor) })
-        source.activate()
+        let server = SocketServer(descriptor, PlaceSocket.rules) { PlaceClient(peer: $0, isTold: isTold) }
+        guard let server else { return nil }
+        self.server = server
     }
 
-    deinit { source.cancel() }
-
-    /// Reads the variables; `nil` for another user's process, or a malformed message.
-    private static func read(_ client: Int32) -> [String: String]? {
-        var (process, user): (Int32, UInt32) = (0, 0)
-        guard unsafe clinux_peer(client, &process, &user) == 0, user == geteuid() else { return nil }
-        clinux_set_patience(client, patience)
-        // The deadline covers the whole message, so that sending a byte at a time gains nothing.
-        let deadline = ContinuousClock.now + .seconds(patience)
-        var bytes: [UInt8] = []
-        while bytes.last != 0 || bytes.suffix(2) != [0, 0] {
-            var part = [UInt8](repeating: 0, count: 4096)
-            let count = unsafe clinux_receive_some(client, &part, part.count)
-            guard count > 0, .now < deadline, bytes.count + count <= longest else { return nil }
-            bytes += part[..<count]
-        }
-        var told: [String: String] = [:]
-        for entry in bytes.dropLast(2).split(separator: 0) {
-            let parts = entry.split(separator: UInt8(ascii: "="), maxSplits: 1, omittingEmptySubsequences: false)
-            guard parts.count == 2, let name = String(validating: parts[0], as: UTF8.self),
-                let value = String(validating: parts[1], as: UTF8.self), PromptPlace.names.contains(name)
-            else { return nil }
-            told[name] = value
-        }
-        return told
-    }
+    deinit { server.end() }
 
     /// Sends the variables of a session to the doors.
     ///
@@ -89,5 +52,47 @@ package final class PlaceSocket {
         var answer: UInt8 = 0
         return unsafe clinux_send(descriptor, bytes, bytes.count, 0) == 0
             && clinux_receive_some(descriptor, &answer, 1) == 1 && answer == PlaceSocket.answer
+    }
+}
+
+private struct PlaceClient: SocketClient {
+    let peer: Listener.Peer
+    let isTold: @Sendable ([String: String]) -> Void
+
+    /// An upper bound for the size of the variables, in bytes.
+    private static let longest = 16 << 10
+
+    func hangUp() {}
+
+    func serve() -> Bool {
+        guard let told = read() else { return false }
+        isTold(told)
+        var answer = PlaceSocket.answer
+        _ = unsafe clinux_send(peer.descriptor, &answer, 1, 0)
+        return false
+    }
+
+    /// Reads the variables; `nil` for another user's process, or a malformed message.
+    private func read() -> [String: String]? {
+        guard peer.user == geteuid() else { return nil }
+        clinux_set_patience(peer.descriptor, PlaceSocket.patience)
+        // The deadline covers the whole message, so that sending a byte at a time gains nothing.
+        let deadline = ContinuousClock.now + .seconds(PlaceSocket.patience)
+        var bytes: [UInt8] = []
+        while bytes.last != 0 || bytes.suffix(2) != [0, 0] {
+            var part = [UInt8](repeating: 0, count: 4096)
+            let count = unsafe clinux_receive_some(peer.descriptor, &part, part.count)
+            guard count > 0, .now < deadline, bytes.count + count <= PlaceClient.longest else { return nil }
+            bytes += part[..<count]
+        }
+        var told: [String: String] = [:]
+        for entry in bytes.dropLast(2).split(separator: 0) {
+            let parts = entry.split(separator: UInt8(ascii: "="), maxSplits: 1, omittingEmptySubsequences: false)
+            guard parts.count == 2, let name = String(validating: parts[0], as: UTF8.self),
+                let value = String(validating: parts[1], as: UTF8.self), PromptPlace.names.contains(name)
+            else { return nil }
+            told[name] = value
+        }
+        return told
     }
 }

@@ -243,7 +243,6 @@ final class TestPerson: SSHPerson {
         var answers: [PromptOutcome] = []
         var asked: [[String]] = []
         var waits: [Duration] = []
-        var nextEnd: ContinuousClock.Instant?
         var whenAsked: (@Sendable () -> Void)?
     }
 
@@ -264,10 +263,6 @@ final class TestPerson: SSHPerson {
     }
 
     var now: ContinuousClock.Instant { state.withLock { $0.now } }
-    var nextEnd: ContinuousClock.Instant? {
-        get { state.withLock { $0.nextEnd } }
-        set { state.withLock { $0.nextEnd = newValue } }
-    }
     var waits: [Duration] { state.withLock { $0.waits } }
     var asked: [[String]] { state.withLock { $0.asked } }
 
@@ -307,13 +302,13 @@ final class SSHWorld: Sendable {
     init(keepsKeys: Bool = false) {
         let person = TestPerson(keyring)
         self.person = person
-        agent = SSHAgent(keyring, person, keepsKeys: keepsKeys, clock: person.clock) { person.nextEnd = $0 }
+        agent = SSHAgent(keyring, person, keepsKeys: keepsKeys, clock: person.clock)
     }
 
     func pass(_ duration: Duration) { person.pass(duration) }
 
     /// The time until the next key expires.
-    var nextEnd: Duration? { person.nextEnd.map { person.now.duration(to: $0) } }
+    var nextEnd: Duration? { agent.nextEnd.map { person.now.duration(to: $0) } }
 
     var waits: [Duration] { person.waits }
 

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+internal import CLinux
+internal import Glibc
+package import SystemPackage
+
+/// A listening socket, of which a ``SocketLoop`` waits for connections.
+package final class Listener {
+    /// A new connection, and the process that made it.
+    package struct Peer: Sendable {
+        /// Owned by the receiver of the value.
+        package let descriptor: Int32
+        /// The process and its user at the time of the connection.
+        package let process: Int32
+        package let user: UInt32
+    }
+
+    private let descriptor: Int32
+    private let sendingPatience: Int
+    /// No connection is accepted before this time: the process had no free descriptor.
+    private var acceptsFrom: SuspendingClock.Instant?
+
+    /// The pause after a failure to accept a connection.
+    private static let pause = Duration.milliseconds(100)
+
+    /// - Parameters:
+    ///   - descriptor: a bound socket. Closed with the value, or if this throws.
+    ///   - backlog: the most connections that wait to be accepted.
+    ///   - sendingPatience: the timeout for sending to a client, in seconds; 0 for none.
+    /// - Throws: the error of a system call.
+    package init(_ descriptor: Int32, backlog: Int32, sendingPatience: Int = 0) throws(Errno) {
+        // accept(2) on an inherited socket might block for a connection that has gone meanwhile.
+        guard fcntl(descriptor, F_SETFL, O_NONBLOCK) == 0, listen(descriptor, backlog) == 0 else {
+            let error = Errno(rawValue: errno)
+            close(descriptor)
+            throw error
+        }
+        (self.descriptor, self.sendingPatience) = (descriptor, sendingPatience)
+    }
+
+    deinit { close(descriptor) }
+
+    /// The events to wait for.
+    package var wait: SocketLoop.Wait {
+        if let acceptsFrom, acceptsFrom > .now { return SocketLoop.Wait(patience: Listener.pause) }
+        return SocketLoop.Wait([(descriptor, .reading)])
+    }
+
+    /// Whether connections wait, by the events of ``wait``.
+    package func isCalled(_ ready: [Int32: SocketLoop.Events]) -> Bool { ready[descriptor] != nil }
+
+    /// Accepts a connection; `nil` if none waits, or no descriptor is free.
+    package func accept() -> Peer? {
+        while true {
+            let client = clinux_accept(descriptor, sendingPatience)
+            if client >= 0 {
+                var (process, user): (Int32, UInt32) = (0, 0)
+                if unsafe clinux_peer(Int32(client), &process, &user) == 0 {
+                    return Peer(descriptor: Int32(client), process: process, user: user)
+                }
+                close(Int32(client))
+            } else if -client != ECONNABORTED, -client != EINTR {
+                // Without a free descriptor the client stays in the backlog, and its event would come again at once.
+                if -client != EAGAIN { acceptsFrom = .now + Listener.pause }
+                return nil
+            }
+        }
+    }
+}
+
+extension SocketLoop.Wait {
+    /// Waits for another value's events as well.
+    package mutating func add(_ other: SocketLoop.Wait) {
+        descriptors += other.descriptors
+        patience = [patience, other.patience].compactMap(\.self).min()
+    }
+}

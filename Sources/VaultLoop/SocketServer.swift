@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+internal import Dispatch
+internal import Glibc
+internal import SystemPackage
+
+/// A client of a ``SocketServer``.
+package protocol SocketClient: Sendable {
+    /// Answers what the client has sent, on a thread on which waiting blocks no other client.
+    ///
+    /// - Returns: `false` if the connection is to end.
+    func serve() -> Bool
+
+    /// Called when the client disconnects during ``serve()``, or the server ends.
+    func hangUp()
+}
+
+/// A socket whose clients may wait for a person or the vault, each without blocking the others. One thread waits for
+/// all of them; a client occupies another one only while it is served.
+package actor SocketServer {
+    /// What a server does with its clients.
+    package struct Rules: Sendable {
+        /// Whether a client is served when it connects, or when it has sent something.
+        let servesAtOnce: Bool
+        /// The maximum number of clients at once.
+        let mostClients: Int
+        /// Whether a client beyond the maximum is disconnected, or waits.
+        let refusesMore: Bool
+        /// The timeout for a client that does not read, in seconds.
+        let sendingPatience: Int
+
+        package init(servesAtOnce: Bool, mostClients: Int, refusesMore: Bool, sendingPatience: Int) {
+            self.servesAtOnce = servesAtOnce
+            self.mostClients = mostClients
+            self.refusesMore = refusesMore
+            self.sendingPatience = sendingPatience
+        }
+    }
+
+    private struct Served {
+        let client: any SocketClient
+        let queue: DispatchQueue
+        var isBusy = false
+        var hasHungUp = false
+    }
+
+    private nonisolated let loop: SocketLoop
+    package nonisolated var unownedExecutor: UnownedSerialExecutor { unsafe loop.asUnownedSerialExecutor() }
+
+    private let rules: Rules
+    private let client: @Sendable (Listener.Peer) -> (any SocketClient)?
+    private let chore: @Sendable () -> ContinuousClock.Instant?
+    private var listener: Listener?
+    private var clients: [Int32: Served] = [:]
+
+    /// The most connections that wait to be accepted.
+    private static let backlog: Int32 = 128
+    /// The longest wait for the chore's time: poll(2) does not count the time that the machine sleeps.
+    private static let longestWait = Duration.seconds(30)
+
+    /// Serves a socket until ``end()``.
+    ///
+    /// - Parameters:
+    ///   - descriptor: a bound socket. Closed when the server ends, or if this returns `nil`.
+    ///   - chore: what is to be done besides, which returns the time of its next call at the latest; `nil` for none.
+    ///     Called after each event as well.
+    ///   - client: makes the client of a connection, which the server closes; `nil` rejects the connection.
+    package init?(
+        _ descriptor: Int32, _ rules: Rules, chore: @escaping @Sendable () -> ContinuousClock.Instant? = { nil },
+        client: @escaping @Sendable (Listener.Peer) -> (any SocketClient)?
+    ) {
+        do throws(Errno) {
+            listener = try Listener(
+                descriptor, backlog: SocketServer.backlog, sendingPatience: rules.sendingPatience)
+        } catch { return nil }
+        guard let loop = SocketLoop(label: "vault.socket") else { return nil }
+        (self.rules, self.client, self.chore, self.loop) = (rules, client, chore, loop)
+        loop.run { ready in self.assumeIsolated { $0.pump(ready) } }
+    }
+
+    /// Accepts no further connections, disconnects idle clients, and tells the others to end.
+    package nonisolated func end() { execute { $0.stop() } }
+
+    private nonisolated func execute(_ body: @escaping @Sendable (isolated SocketServer) -> Void) {
+        loop.execute { self.assumeIsolated { body($0) } }
+    }
+
+    /// - Parameter ready: the events since the last call.
+    /// - Returns: the events to wait for; `nil` after the end, once the last client has gone.
+    private func pump(_ ready: [Int32: SocketLoop.Events]) -> SocketLoop.Wait? {
+        for (descriptor, events) in ready {
+            guard let served = clients[descriptor] else { continue }
+            if !served.isBusy {
+                serve(descriptor)
+            } else if events.contains(.end), !served.hasHungUp {
+                clients[descriptor]?.hasHungUp = true
+                served.client.hangUp()
+            }
+        }
+        if listener?.isCalled(ready) == true { accept() }
+        return wait
+    }
+
+    private var wait: SocketLoop.Wait? {
+        guard listener != nil || !clients.isEmpty else { return nil }
+        var wait = SocketLoop.Wait(patience: chore().map { min(max($0 - .now, .zero), SocketServer.longestWait) })
+        if canAccept, let connections = listener?.wait { wait.add(connections) }
+        for (descriptor, served) in clients where !served.hasHungUp {
+            wait.descriptors.append((descriptor, served.isBusy ? .end : .reading))
+        }
+        return wait
+    }
+
+    private var canAccept: Bool { rules.refusesMore || clients.count < rules.mostClients }
+
+    private func accept() {
+        while canAccept, let peer = listener?.accept() {
+            guard clients.count < rules.mostClients, let client = client(peer) else {
+                close(peer.descriptor)
+                continue
+            }
+            clients[peer.descriptor] = Served(client: client, queue: DispatchQueue(label: "vault.socket.client"))
+            if rules.servesAtOnce { serve(peer.descriptor) }
+        }
+    }
+
+    private func serve(_ descriptor: Int32) {
+        guard let served = clients[descriptor] else { return }
+        clients[descriptor]?.isBusy = true
+        served.queue.async {
+            let goesOn = served.client.serve()
+            self.execute { $0.served(descriptor, goesOn) }
+        }
+    }
+
+    private func served(_ descriptor: Int32, _ goesOn: Bool) {
+        if !goesOn || listener == nil { return remove(descriptor) }
+        clients[descriptor]?.isBusy = false
+        // What the client sent before it disconnected is still read.
+        clients[descriptor]?.hasHungUp = false
+    }
+
+    private func remove(_ descriptor: Int32) {
+        clients[descriptor] = nil
+        close(descriptor)
+    }
+
+    private func stop() {
+        listener = nil
+        for (descriptor, served) in clients {
+            served.isBusy ? served.client.hangUp() : remove(descriptor)
+        }
+    }
+}

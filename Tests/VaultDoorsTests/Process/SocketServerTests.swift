@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: Apache-2.0
+import CLinux
+import Dispatch
+import Glibc
+import Synchronization
+import SystemPackage
+import TestSupport
+import Testing
+import VaultLoop
+
+/// A server whose clients wait at a gate while they are served.
+private final class ServerWorld: Sendable {
+    /// What happened to the clients, in order.
+    private let events = Mutex<[String]>([])
+    private let happened = DispatchSemaphore(value: 0)
+    private let directory: TemporaryDirectory
+    private let server: Mutex<SocketServer?>
+    let gate = DispatchSemaphore(value: 0)
+
+    private struct Client: SocketClient {
+        let world: ServerWorld
+        let descriptor: Int32
+
+        func serve() -> Bool {
+            var byte: UInt8 = 0
+            guard recv(descriptor, &byte, 1, Int32(MSG_DONTWAIT)) == 1 else {
+                world.note("gone")
+                return false
+            }
+            world.note("serves \(Character(UnicodeScalar(byte)))")
+            if byte == UInt8(ascii: "w") { world.gate.wait() }
+            return send(descriptor, &byte, 1, Int32(MSG_NOSIGNAL)) == 1
+        }
+
+        func hangUp() { world.note("hangs up") }
+    }
+
+    init(
+        mostClients: Int = 8, refusesMore: Bool = true,
+        chore: @escaping @Sendable () -> ContinuousClock.Instant? = { nil }
+    ) throws {
+        directory = try TemporaryDirectory()
+        server = Mutex(nil)
+        let bound = clinux_bind_unix(directory.path.appending("sock").string)
+        try #require(bound >= 0)
+        let rules = SocketServer.Rules(
+            servesAtOnce: false, mostClients: mostClients, refusesMore: refusesMore, sendingPatience: 5)
+        let made = SocketServer(Int32(bound), rules, chore: chore) { [unowned self] in
+            Client(world: self, descriptor: $0.descriptor)
+        }
+        try #require(made != nil)
+        server.withLock { $0 = made }
+    }
+
+    func end() { server.withLock { $0.take() }?.end() }
+
+    func connect() throws(Errno) -> Int32 {
+        let client = clinux_connect_unix(directory.path.appending("sock").string, 5)
+        guard client >= 0 else { throw Errno(rawValue: CInt(-client)) }
+        return Int32(client)
+    }
+
+    private func note(_ event: String) {
+        events.withLock { $0.append(event) }
+        happened.signal()
+    }
+
+    func wait(for event: String) {
+        while !events.withLock({ $0.contains(event) }) {
+            guard happened.wait(timeout: .now() + 60) == .success else {
+                Issue.record("no event: \(event)")
+                return
+            }
+        }
+    }
+
+    /// Waits for a number of further events, and returns all.
+    func next(_ count: Int) -> [String] {
+        for _ in 0..<count { #expect(happened.wait(timeout: .now() + 60) == .success) }
+        return events.withLock(\.self)
+    }
+}
+
+/// Sends a byte and returns the answer; `nil` if the server has closed the connection.
+private func exchange(_ client: Int32, _ byte: Character) -> Character? {
+    _ = send(client, [byte.asciiValue!], 1, Int32(MSG_NOSIGNAL))
+    return answer(client)
+}
+
+private func answer(_ client: Int32) -> Character? {
+    var byte: UInt8 = 0
+    return recv(client, &byte, 1, 0) == 1 ? Character(UnicodeScalar(byte)) : nil
+}
+
+struct SocketServerTests {
+    @Test func `a client that is waited for blocks no other`() throws {
+        let world = try ServerWorld()
+        let (slow, quick) = (try world.connect(), try world.connect())
+        send(slow, "w", 1, 0)
+        #expect(world.next(1) == ["serves w"])
+        #expect(exchange(quick, "q") == "q")
+        #expect(exchange(quick, "r") == "r")
+        world.gate.signal()
+        #expect(answer(slow) == "w")
+        for client in [slow, quick] { close(client) }
+        world.end()
+    }
+
+    @Test func `a client beyond the maximum is disconnected, and its place is free again later`() throws {
+        let world = try ServerWorld(mostClients: 1)
+        let first = try world.connect()
+        #expect(exchange(first, "a") == "a")
+        let second = try world.connect()
+        #expect(answer(second) == nil)
+        close(first)
+        world.wait(for: "gone")
+        // The server frees the place after the client's end was noted.
+        var third = try world.connect()
+        for _ in 0..<1000 where exchange(third, "c") == nil {
+            close(third)
+            third = try world.connect()
+        }
+        #expect(exchange(third, "c") == "c")
+        for client in [second, third] { close(client) }
+        world.end()
+    }
+
+    @Test func `a client beyond the maximum waits where the rules say so`() throws {
+        let world = try ServerWorld(mostClients: 1, refusesMore: false)
+        let (first, second) = (try world.connect(), try world.connect())
+        #expect(exchange(first, "a") == "a")
+        send(second, "b", 1, 0)
+        #expect(exchange(first, "c") == "c")
+        #expect(world.next(2) == ["serves a", "serves c"])
+        close(first)
+        #expect(answer(second) == "b")
+        close(second)
+        world.end()
+    }
+
+    @Test func `a client that disconnects while it is served is told of once`() throws {
+        let world = try ServerWorld()
+        let client = try world.connect()
+        send(client, "w", 1, 0)
+        world.wait(for: "serves w")
+        close(client)
+        world.wait(for: "hangs up")
+        let other = try world.connect()
+        #expect(exchange(other, "o") == "o")
+        world.gate.signal()
+        #expect(exchange(other, "p") == "p")
+        #expect(world.next(0).filter { $0 == "hangs up" } == ["hangs up"])
+        close(other)
+        world.end()
+    }
+
+    @Test func `a client that has sent more, and disconnects while it is served, is read to its end`() throws {
+        let world = try ServerWorld(mostClients: 1)
+        let client = try world.connect()
+        send(client, "wx", 2, 0)
+        shutdown(client, Int32(SHUT_WR))
+        world.wait(for: "hangs up")
+        world.gate.signal()
+        #expect(answer(client) == "w")
+        #expect(answer(client) == "x")
+        #expect(answer(client) == nil)
+        world.wait(for: "gone")
+        close(client)
+        world.end()
+    }
+
+    @Test func `the end disconnects idle clients, and tells the others`() throws {
+        let world = try ServerWorld()
+        let (idle, busy) = (try world.connect(), try world.connect())
+        #expect(exchange(idle, "i") == "i")
+        send(busy, "w", 1, 0)
+        #expect(world.next(2) == ["serves i", "serves w"])
+        world.end()
+        #expect(answer(idle) == nil)
+        #expect(world.next(1).last == "hangs up")
+        world.gate.signal()
+        // The answer is still sent, and then the connection is closed.
+        #expect(answer(busy) == "w")
+        #expect(answer(busy) == nil)
+        #expect(throws: Errno.connectionRefused) { try world.connect() }
+        for client in [idle, busy] { close(client) }
+    }
+
+    @Test func `the chore comes at its time, without a client`() throws {
+        let (came, start) = (DispatchSemaphore(value: 0), ContinuousClock.now)
+        let world = try ServerWorld {
+            if .now - start < .milliseconds(50) { return start + .milliseconds(50) }
+            came.signal()
+            return nil
+        }
+        #expect(came.wait(timeout: .now() + 60) == .success)
+        world.end()
+    }
+
+    @Test func `a descriptor that cannot listen is closed`() throws {
+        var ends: [Int32] = [-1, -1]
+        try #require(pipe(&ends) == 0)
+        let rules = SocketServer.Rules(servesAtOnce: true, mostClients: 1, refusesMore: true, sendingPatience: 1)
+        #expect(SocketServer(ends[1], rules) { _ in nil } == nil)
+        // The only writing end has been closed.
+        var byte: UInt8 = 0
+        #expect(read(ends[0], &byte, 1) == 0)
+        close(ends[0])
+    }
+}
