@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// An agent's description of itself. The status names no item.
+/// An agent's description of itself. The status names no item. Each property is a field of the agent's answer.
 public struct AgentStatus: Equatable, Sendable {
     public enum State: UInt8, Sendable {
         /// Not unlocked yet: nothing can be read.

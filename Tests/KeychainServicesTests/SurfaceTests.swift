@@ -145,4 +145,25 @@ struct SurfaceTests {
         let creator: FourCharCode = 0x7661_6C74
         #expect([kSecAttrCreator as String: NSNumber(value: creator)]["crtr"]?.uint32Value == OSType(0x7661_6C74))
     }
+
+    @Test func `a password for the browser has Apple's form, and no two are equal`() throws {
+        let passwords = try (0..<200).map { _ in try #require(SecCreateSharedWebCredentialPassword() as String?) }
+        #expect(Set(passwords).count == 200)
+        for password in passwords {
+            #expect(password.wholeMatch(of: /([A-Za-z0-9]{3}-){3}[A-Za-z0-9]{3}/) != nil)
+            for kind in [/[A-Z]/, /[a-z]/, /[0-9]/] { #expect(password.firstMatch(of: kind) != nil) }
+        }
+    }
+
+    @Test func `credentials of associated domains are refused, once and with a status`() async {
+        let added = await withCheckedContinuation { continuation in
+            SecAddSharedWebCredential("example.org", "ada", "secret") { continuation.resume(returning: $0?.code) }
+        }
+        let requested = await withCheckedContinuation { continuation in
+            SecRequestSharedWebCredential(nil, nil) { credentials, error in
+                continuation.resume(returning: credentials == nil ? error?.code : nil)
+            }
+        }
+        #expect([added, requested] == [-4, -4])
+    }
 }

@@ -66,7 +66,7 @@ public func SecTrustEvaluateAsyncWithError(
 }
 
 /// A callback that is called once, on the queue chosen by the caller.
-private struct Callback<Body>: @unchecked Sendable {
+struct Callback<Body>: @unchecked Sendable {
     let body: Body
 
     init(_ body: Body) { self.body = body }

@@ -11,6 +11,7 @@ internal import VaultAgentServer
 internal import VaultCrypto
 internal import VaultStorage
 
+/// `vault agent`. Each property is an option.
 struct Agent: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "agent",

@@ -140,6 +140,7 @@ private struct SyncOutput: Encodable {
     var fingerprint: String?
 }
 
+/// The result of a sync with a remote. Each property is a key of the JSON form.
 struct RemoteOutput: Encodable {
     var url: String
     var told: Int

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The content of a log's record, without its signature.
+/// The content of a log's record, without its signature. Each property is a field of the format.
 ///
 /// - Parameter Secret: a secret's bytes, or their range in the body.
 public struct LogEntry<Secret> {

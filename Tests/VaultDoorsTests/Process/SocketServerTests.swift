@@ -27,7 +27,7 @@ private final class ServerWorld: Sendable {
                 world.note("gone")
                 return false
             }
-            world.note("serves \(Character(UnicodeScalar(byte)))")
+            world.note("serves \(Unicode.Scalar(byte))")
             if byte == UInt8(ascii: "w") { world.gate.wait() }
             return send(descriptor, &byte, 1, Int32(MSG_NOSIGNAL)) == 1
         }
@@ -82,14 +82,15 @@ private final class ServerWorld: Sendable {
 }
 
 /// Sends a byte and returns the answer; `nil` if the server has closed the connection.
-private func exchange(_ client: Int32, _ byte: Character) -> Character? {
-    _ = send(client, [byte.asciiValue!], 1, Int32(MSG_NOSIGNAL))
+private func exchange(_ client: Int32, _ byte: Unicode.Scalar) -> Unicode.Scalar? {
+    var sent = UInt8(ascii: byte)
+    _ = send(client, &sent, 1, Int32(MSG_NOSIGNAL))
     return answer(client)
 }
 
-private func answer(_ client: Int32) -> Character? {
+private func answer(_ client: Int32) -> Unicode.Scalar? {
     var byte: UInt8 = 0
-    return recv(client, &byte, 1, 0) == 1 ? Character(UnicodeScalar(byte)) : nil
+    return recv(client, &byte, 1, 0) == 1 ? Unicode.Scalar(byte) : nil
 }
 
 struct SocketServerTests {

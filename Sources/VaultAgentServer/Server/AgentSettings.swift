@@ -3,7 +3,7 @@ public import SystemPackage
 public import Vault
 internal import VaultSync
 
-/// The settings of an agent.
+/// The settings of an agent: the options of `vault agent`, and the ports that tests replace.
 public struct AgentSettings: Sendable {
     /// The path of the vault file without symbolic links; the file need not exist yet.
     public var vault: FilePath
