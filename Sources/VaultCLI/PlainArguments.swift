@@ -94,15 +94,24 @@ extension ParsableArguments {
 }
 
 enum PlainCommands {
-    static let all: [any PlainCommand.Type] = [
-        Get.self, Read.self, Otp.self, Run.self, GitCredential.self, DockerCredential.self, CargoCredential.self,
-    ]
-
     /// - Parameter arguments: the arguments of the process, beginning with the command's name.
     /// - Returns: `nil` if the arguments are left to the parser.
     static func command(_ arguments: [String]) -> (any ParsableCommand)? {
-        guard let name = arguments.first, let command = all.first(where: { $0.configuration.commandName == name })
-        else { return nil }
-        return command.taking(arguments.dropFirst())
+        type(arguments.first)?.taking(arguments.dropFirst())
+    }
+
+    /// Returns the command of a name. A list of all types would cost a witness table for each of them, which the
+    /// runtime makes at the first use.
+    private static func type(_ name: String?) -> (any PlainCommand.Type)? {
+        switch name {
+        case "get": Get.self
+        case "read": Read.self
+        case "otp": Otp.self
+        case "run": Run.self
+        case "git-credential": GitCredential.self
+        case "docker-credential": DockerCredential.self
+        case "cargo-credential": CargoCredential.self
+        default: nil
+        }
     }
 }

@@ -24,9 +24,17 @@ extension HelperCommand {
 
 /// Shared code of the commands that answer another program, whose protocol has no prompt.
 enum HelperAccess {
-    private static let commands: [any HelperCommand.Type] = [
-        GitCredential.self, DockerCredential.self, CargoCredential.self, BrowserHost.self,
-    ]
+    /// Returns the command that a link starts. A list of all types would cost each start a witness table for each of
+    /// them, which the runtime makes at the first use.
+    private static func command(_ link: String?) -> (any HelperCommand.Type)? {
+        switch link {
+        case GitCredential.link: GitCredential.self
+        case DockerCredential.link: DockerCredential.self
+        case CargoCredential.link: CargoCredential.self
+        case BrowserHost.link: BrowserHost.self
+        default: nil
+        }
+    }
 
     /// Returns the command's arguments, preceded by the name of the helper if another program has started it by its
     /// link, or in the way cargo starts every provider.
@@ -34,7 +42,7 @@ enum HelperAccess {
     /// - Parameter all: the arguments of the process, including its name.
     static func arguments(_ all: [String]) -> [String] {
         let (name, said) = (all.first?.split(separator: "/").last, Array(all.dropFirst()))
-        if let command = commands.first(where: { $0.link == name.map(String.init) }) {
+        if let command = command(name.map(String.init)) {
             // For ps(1), and for an agent that cannot see the executable.
             unsafe clinux_set_name("vault-\(command.configuration.commandName ?? "")")
             return command.arguments(said)
