@@ -203,6 +203,7 @@ private let hasRelease =
                 OpenSSL
                 curl
                 curl-gnutls
+                gcc
                 libpq
                 libsodium
                 libsystemd
