@@ -177,7 +177,8 @@ let package = Package(
             dependencies: ["Vault", "VaultStorage", "VaultFormat", "VaultCrypto", "TestSupport", system],
             swiftSettings: testSettings),
         .testTarget(
-            name: "VaultTests", dependencies: ["Vault", "VaultStorage", "VaultCrypto", "TestSupport", system],
+            name: "VaultTests",
+            dependencies: ["Vault", "VaultStorage", "VaultFormat", "VaultCrypto", "TestSupport", system],
             swiftSettings: testSettings),
         .testTarget(
             name: "VaultAgentTests",
