@@ -64,8 +64,8 @@ struct RelyingParty: Hashable, Sendable {
     /// the page itself.
     private static func may(_ domain: WebHost, claim claimed: WebHost, _ suffixes: PublicSuffixes) -> Bool {
         guard domain.labels.suffix(claimed.labels.count).elementsEqual(claimed.labels) else { return false }
-        // A public suffix may be longer than the claimed domain: below `s3.example.com`, nobody may claim
-        // `example.com`, although it is no public suffix itself.
+        // A public suffix may be longer than the claimed domain. With `s3.example.com` in the list, a page below it
+        // would share `example.com` with the pages of other owners.
         for count in claimed.labels.count...domain.labels.count
         where suffixes.contains(Array(domain.labels.suffix(count))) {
             return false

@@ -20,7 +20,8 @@ package struct Passkey: Sendable {
         static let pseudoRandom = "passkey.prf"
     }
 
-    /// What a site calls itself and its user. A page may choose any text.
+    /// The names that a site chose for itself and its user, at most 256 bytes each. A page may choose any text, also
+    /// the name of another site.
     package struct Names: Hashable, Sendable {
         package var relyingParty = ""
         package var user = ""
@@ -115,7 +116,7 @@ package struct Passkey: Sendable {
 
     // MARK: Stored ones
 
-    /// Fails for another kind of item, including a key that someone else marked with a few of the attributes.
+    /// Fails for an item that lacks a part of a passkey: attributes are free, and any program may use the same names.
     package init?(_ item: Item) {
         let user = item.userAttributes
         guard item.itemClass == .key, item[.keyClass] == .number(1), let relyingParty = user[Name.relyingParty],

@@ -250,4 +250,24 @@ struct CredentialOptionsTests {
         }
         #expect(accepted > 500)
     }
+
+    /// The judges of `Scripts/fuzz`, with a few damaged bytes each.
+    @Test func `damaged inputs of every parser of passkeys hold`() {
+        let random = SeededRandom("passkeys")
+        for seed in FuzzedFormat.ofPasskeys {
+            #expect(FuzzedFormat.holds(seed))
+            for _ in 0..<1000 {
+                var input = seed
+                for _ in 0..<random.number(in: 1...4) where input.count > 1 {
+                    let index = random.number(in: 1...input.count - 1)
+                    switch random.number(in: 0...2) {
+                    case 0: input[index] = UInt8(random.uniform(256))
+                    case 1: input.remove(at: index)
+                    default: input.insert(random.element(of: seed), at: index)
+                    }
+                }
+                #expect(FuzzedFormat.holds(input), "\(input)")
+            }
+        }
+    }
 }
