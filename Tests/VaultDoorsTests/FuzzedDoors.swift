@@ -87,8 +87,8 @@ enum FuzzedDoors: UInt8, CaseIterable {
         }
     }
 
-    /// An accepted claim is the host of the page or a domain above it, below the public suffix, and its canonical form is
-    /// accepted as itself.
+    /// An accepted claim is the host of the page or a domain above it, below the public suffix, and its canonical form
+    /// is accepted as itself.
     private func relyingPartyHolds(_ bytes: [UInt8]) -> Bool {
         let parts = bytes.split(separator: 0, maxSplits: 1, omittingEmptySubsequences: false)
         guard parts.count == 2, let id = String(validating: parts[0], as: UTF8.self),

@@ -55,8 +55,8 @@ package struct Passkey: Sendable {
     ///   - pseudoRandomKey: 32 bytes; `nil` for a key without the extension `prf`.
     ///   - isBackupEligible: `nil` if the accessibility decides.
     ///   - group: the access group of the site's logins; `nil` for the store's first one.
-    /// - Throws: `.authenticationFailed` for another kind of key, or an identifier of another length; `.unavailable`
-    ///   without libcrypto 3.
+    /// - Throws: `.authenticationFailed` for another kind of key, numbers that do not belong together, or an identifier
+    ///   of another length; `.unavailable` without libcrypto 3.
     package init(
         _ relyingParty: String, _ names: Names, credentialID: [UInt8], key: Secret, userHandle: Secret,
         pseudoRandomKey: Secret? = nil, counter: UInt32 = 0, isBackupEligible: Bool? = nil,
@@ -66,7 +66,12 @@ package struct Passkey: Sendable {
         else {
             throw .authenticationFailed
         }
-        let publicKey = try key.withBytes { bytes throws(CryptoError) in try PasskeyKey(bytes).publicKey }
+        let publicKey = try key.withBytes { bytes throws(CryptoError) in
+            let key = try PasskeyKey(bytes)
+            // With another public key, a site would never accept a signature.
+            try key.check()
+            return key.publicKey
+        }
         let representation = publicKey.representation
         let label = try DigestAlgorithm.sha1.digest(of: representation.span)
         let isBackupEligible = isBackupEligible ?? !accessible.isThisDeviceOnly

@@ -16,7 +16,7 @@ package struct PKCS8PrivateKey: Hashable, Sendable {
     package let kind: Kind
     /// 32 bytes: the private number of P-256, big-endian, or the seed of Ed25519.
     package let secret: Range<Int>
-    /// For P-256 4, x and y; for Ed25519 32 bytes. `nil` if the writer left it out. Not checked to belong to the secret.
+    /// For P-256 4, x and y; for Ed25519 32 bytes. `nil` if the writer omitted it. Not checked to belong to the secret.
     package let publicKey: Range<Int>?
 
     private static let secretLength = 32

@@ -23,7 +23,7 @@ package struct CreationOptions: Hashable, Sendable {
     ///   - node: the object `publicKey`, with byte strings in base64url without padding. Unknown members are ignored.
     ///   - text: the text that contains it.
     /// - Throws: `.noOptions`, `.attestation`, `.noAlgorithm`, `.challenge`, `.userID`; `.other` for a list longer than
-    ///   any site writes.
+    ///   any site writes, and for inputs of `prf` that belong to listed credentials.
     package init(_ node: JSONNode?, of text: Span<UInt8>) throws(PasskeyRefusal) {
         let options = try CredentialOptions.object(node)
         common = try CredentialOptions(
@@ -42,6 +42,8 @@ package struct CreationOptions: Hashable, Sendable {
         algorithms = CreationOptions.algorithms(options["pubKeyCredParams"], of: text)
         guard !algorithms.isEmpty else { throw .noAlgorithm }
         excluded = try CredentialOptions.identifiers(options["excludeCredentials"], of: text)
+        // A new credential is in no list (WebAuthn, 10.1.4, the client's part of a registration).
+        guard common.pseudoRandom?.byCredential.isEmpty ?? true else { throw .other }
         wantsProperties = options["extensions"]?["credProps"]?.isTrue ?? false
     }
 

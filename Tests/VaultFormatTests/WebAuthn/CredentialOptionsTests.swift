@@ -103,6 +103,11 @@ struct CredentialOptionsTests {
         #expect(throws: Never.self) { try request(CredentialOptionsTests.request(list + prf)) }
     }
 
+    @Test func `inputs of a listed credential are refused in a registration`() {
+        let prf = #","extensions":{"prf":{"evalByCredential":{"AQID":{"first":"AA"}}}}"#
+        #expect(throws: PasskeyRefusal.other) { try creation(CredentialOptionsTests.creation(more: prf)) }
+    }
+
     @Test func `a list longer than any site's is refused`() {
         let list = Array(repeating: "{}", count: 16_385).joined(separator: ",")
         #expect(throws: PasskeyRefusal.other) {

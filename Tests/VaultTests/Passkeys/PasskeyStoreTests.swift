@@ -34,6 +34,16 @@ struct PasskeyStoreTests {
         }
     }
 
+    @Test func `numbers that do not belong together make no passkey`() throws {
+        var der = try PasskeySamples.key("p256").exposed
+        der[der.count - 1] ^= 1
+        let key = try Secret(bytes: der)
+        let handle = try Secret(bytes: [1])
+        #expect(throws: CryptoError.authenticationFailed) {
+            try Passkey("example.org", Passkey.Names(), credentialID: [1], key: key, userHandle: handle)
+        }
+    }
+
     @Test func `items with a part of the attributes are no passkeys`() throws {
         let world = try TestVault()
         let handle = ["passkey.user-handle": try Secret(bytes: [1])]
