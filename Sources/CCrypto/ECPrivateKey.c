@@ -49,13 +49,8 @@ static ccrypto_number private_number(ccrypto_number encoded) {
     return found;
 }
 
-long ccrypto_write_curve_key(ccrypto_context *context, int name, ccrypto_number encoded, unsigned char *output) {
-    pthread_once(&once, load);
-    if (state) return state;
-    // libcrypto's numbers of prime256v1, secp384r1 and secp521r1.
-    size_t size = name == 415 ? 32 : name == 715 ? 48 : name == 716 ? 66 : 0;
-    if (!size) return -ENOTSUP;
-    ccrypto_number from = private_number(encoded);
+// Writes 4, x, y and the private number. -EBADMSG if the number is 0 or not below the order.
+static long complete(ccrypto_context *context, int name, size_t size, ccrypto_number from, unsigned char *output) {
     if (from.count == 0 || from.count > size) return -EBADMSG;
     long written = -EBADMSG;
     curve *of = lib.new_curve(context, NULL, name);
@@ -73,4 +68,25 @@ long ccrypto_write_curve_key(ccrypto_context *context, int name, ccrypto_number 
     lib.free_point(place);
     lib.free_curve(of);
     return written;
+}
+
+long ccrypto_write_curve_key(ccrypto_context *context, int name, ccrypto_number encoded, unsigned char *output) {
+    pthread_once(&once, load);
+    if (state) return state;
+    // libcrypto's numbers of prime256v1, secp384r1 and secp521r1.
+    size_t size = name == 415 ? 32 : name == 715 ? 48 : name == 716 ? 66 : 0;
+    if (!size) return -ENOTSUP;
+    return complete(context, name, size, private_number(encoded), output);
+}
+
+long ccrypto_p256_complete(ccrypto_number private, void *output) {
+    pthread_once(&once, load);
+    if (state) return state;
+    ccrypto_context *context = NULL;
+    long flaw = ccrypto_get_context(&context);
+    if (flaw) return flaw;
+    ccrypto_mark_errors();
+    long result = complete(context, 415, 32, private, output);
+    ccrypto_forget_errors();
+    return result;
 }

@@ -13,6 +13,8 @@ enum BrowserAction: String, CaseIterable {
     case createNewGroup = "create-new-group"
     case getTOTP = "get-totp"
     case lockDatabase = "lock-database"
+    case passkeysRegister = "passkeys-register"
+    case passkeysGet = "passkeys-get"
     /// Auto-type: the host would have to type into other programs.
     case requestAutotype = "request-autotype"
 

@@ -55,6 +55,12 @@ final class BrowserDoor: Sendable {
         case .createNewGroup:
             _ = try association(of: request, context)
             try writeNewGroup(request, context, &answer)
+        case .passkeysRegister:
+            _ = try association(of: request, context)
+            try registerPasskey(request, context, &answer)
+        case .passkeysGet:
+            _ = try association(of: request, context)
+            try usePasskey(request, context, &answer)
         case .getTOTP: try writeCode(request, association(of: request, context), context, &answer)
         }
         return try answer.content()
@@ -131,7 +137,7 @@ final class BrowserDoor: Sendable {
         of request: BrowserRequest, _ context: BrowserContext
     ) throws(BrowserError) -> BrowserAssociation {
         guard let id = request.channel.association else { throw .notAssociated }
-        if request.action == .getLogins {
+        if [.getLogins, .passkeysRegister, .passkeysGet].contains(request.action) {
             let keys = request.message.texts("keys", "id", "key").filter { $0[0] == id }
             guard let key = keys.first?[1], try isAssociated(id, key, context) else {
                 throw .keyNotRecognized

@@ -23,6 +23,14 @@ package protocol BrowserHouse: Sendable {
 
     /// Asks the user for a confirmation. Blocks until the user answers.
     func confirm(_ question: PromptQuestion) -> PromptOutcome
+
+    /// Asks the user for the passphrase, and has the agent check it. Blocks until the user answers.
+    func verify(_ question: PromptQuestion) -> PromptOutcome
+
+    /// Asks the user for one of the numbered lines of a question. Blocks until the user answers.
+    ///
+    /// - Returns: a number from 0; `nil` if the user chose none.
+    func choose(_ question: PromptQuestion, of count: Int) -> Int?
 }
 
 /// The agent's vault, for the browser that started this process: the rights are the intersection of both.
@@ -71,5 +79,46 @@ package final class AgentBrowserHouse: BrowserHouse {
 
     package func confirm(_ question: PromptQuestion) -> PromptOutcome {
         house.canAsk ? house.confirm(question, until: stop) : .unavailable
+    }
+
+    /// The number of wrong answers after which the question is not repeated.
+    private static let mostTries = 3
+
+    package func verify(_ question: PromptQuestion) -> PromptOutcome {
+        // The permission that the passphrase gives ends with this connection.
+        guard house.canAsk, let agent = try? house.agent(for: client) else { return .unavailable }
+        var shown = question
+        for _ in 0..<AgentBrowserHouse.mostTries {
+            do throws(PromptError) {
+                let typed = try house.ask(shown, until: stop)
+                do throws(VaultError) {
+                    guard let passphrase = try? Passphrase(typed) else { throw .storage(.wrongPassphrase) }
+                    try agent.authenticate(with: passphrase)
+                    return .done
+                } catch {
+                    guard error == .storage(.wrongPassphrase) else { return .failed }
+                    shown.error = "Wrong passphrase, once more."
+                }
+            } catch {
+                switch error {
+                case .unavailable: return .unavailable
+                case .dismissed, .timedOut: return .dismissed
+                case .failed: return .failed
+                }
+            }
+        }
+        return .dismissed
+    }
+
+    package func choose(_ question: PromptQuestion, of count: Int) -> Int? {
+        guard house.canAsk else { return nil }
+        var shown = question
+        for _ in 0..<AgentBrowserHouse.mostTries {
+            guard let typed = try? house.ask(shown, until: stop) else { return nil }
+            let text = typed.withBytes { String(decoding: $0.array($0.indices), as: UTF8.self) }
+            if let number = Int(text), (1...count).contains(number) { return number - 1 }
+            shown.error = "A number from 1 to \(count), please."
+        }
+        return nil
     }
 }

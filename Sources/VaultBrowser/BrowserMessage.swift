@@ -37,6 +37,11 @@ final class BrowserMessage: Sendable {
         return Secret(try buffer.take())
     }
 
+    /// Lends a member and the text that contains it.
+    func with<R, E: Error>(_ key: String, _ body: (JSONNode?, Span<UInt8>) throws(E) -> R) throws(E) -> R {
+        try bytes.withBytes { text throws(E) in try body(root[key], text) }
+    }
+
     /// Returns the decoded bytes of a non-secret base64 string; `nil` for any other value.
     func data(_ key: String) -> [UInt8]? { text(key).flatMap { Data(base64Encoded: $0) }.map { Array($0) } }
 

@@ -34,12 +34,15 @@ struct PublicSuffixes: Sendable {
             String(validating: $0, as: UTF8.self)
         } ?? "")
 
+    /// Whether there is no list, so that ``contains(_:)`` guesses.
+    var isEmpty: Bool { rules.isEmpty }
+
     /// - Parameter labels: the labels of a host, the top-level one last.
     func contains(_ labels: [String]) -> Bool {
         let name = labels.joined(separator: ".")
         if exceptions.contains(name) { return false }
         if rules.contains(name) || rules.contains("*." + labels.dropFirst().joined(separator: ".")) { return true }
-        guard rules.isEmpty, labels.count == 2, labels[1].utf8.count == 2 else { return false }
+        guard isEmpty, labels.count == 2, labels[1].utf8.count == 2 else { return false }
         return PublicSuffixes.secondLevels.contains(labels[0])
     }
 }

@@ -6,10 +6,13 @@ struct WebHost: Hashable, Sendable {
     /// The host in ASCII and lower case; an IPv6 address in brackets, its eight groups without leading zeros.
     let text: String
     /// The labels of a name, the top-level one last; empty for an address.
-    private let labels: [String]
+    let labels: [String]
 
     /// The maximum length, in bytes: DNS allows 253, and the name of an attribute has a prefix in front of the host.
     static let longest = 240
+
+    /// The full stops of IDNA.
+    static let dots: Set<Unicode.Scalar> = [".", "\u{3002}", "\u{FF0E}", "\u{FF61}"]
 
     /// Fails for a text that no browser would resolve: an empty label, a blank, a number that is not an address.
     init?(_ text: some StringProtocol) {
@@ -21,9 +24,8 @@ struct WebHost: Hashable, Sendable {
         }
         // A longer text cannot be a name, in any spelling.
         guard text.utf8.count <= 1024 else { return nil }
-        var parts = text.lowercased().unicodeScalars.split(omittingEmptySubsequences: false) { scalar in
-            // The other full stops of IDNA.
-            [".", "\u{3002}", "\u{FF0E}", "\u{FF61}"].contains(scalar)
+        var parts = text.lowercased().unicodeScalars.split(omittingEmptySubsequences: false) {
+            WebHost.dots.contains($0)
         }
         // The trailing dot of the DNS root is allowed.
         if parts.count > 1, parts.last?.isEmpty == true { parts.removeLast() }

@@ -235,7 +235,7 @@ struct VaultCommand: ParsableCommand {
                 name: "The vault",
                 subcommands: [
                     Status.self, Doctor.self, Verify.self, Compact.self, Passwd.self, Slot.self, Rekey.self, Agent.self,
-                    Doors.self, Browsers.self, Audit.self,
+                    Doors.self, Browsers.self, Passkeys.self, Audit.self,
                     Completion.self,
                 ]),
         ])

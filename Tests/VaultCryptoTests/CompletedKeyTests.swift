@@ -5,7 +5,7 @@ import Testing
 
 @testable import VaultCrypto
 
-/// RSA keys that lack their exponents modulo the primes.
+/// RSA keys that lack their exponents modulo the primes, and keys of P-256 that lack their point.
 struct CompletedKeyTests {
     private static let length = 128
 
@@ -74,5 +74,37 @@ struct CompletedKeyTests {
             }
             for mark in marks { guard try mark.occurrencesInMemory() == 0 else { exit(11) } }
         }
+    }
+
+    /// The order of P-256 (FIPS 186-4, D.1.2.3).
+    private static let order = "ffffffff00000000ffffffffffffffffbce6faada7179e84f3b9cac2fc632551"
+
+    @Test(arguments: ["", "00", String(repeating: "0", count: 64), order, String(repeating: "f", count: 64)])
+    func `a number that is no private key of P-256 is refused`(number: String) {
+        let bytes = [UInt8](hexadecimal: number)
+        #expect(throws: CryptoError.authenticationFailed) { _ = try AsymmetricKey.completing(p256: bytes.span) }
+        let long = [UInt8](repeating: 1, count: 33)
+        #expect(throws: CryptoError.authenticationFailed) { _ = try AsymmetricKey.completing(p256: long.span) }
+    }
+
+    /// The generator, of the number 1, and a key of WebAuthn Level 3, 16.
+    @Test(arguments: [
+        (
+            "01", "6b17d1f2e12c4247f8bce6e563a440f277037d812deb33a0f4a13945d898c296",
+            "4fe342e2fe1a7f9b8ee7eb4a7c0f9e162bce33576b315ececbb6406837bf51f5"
+        ),
+        (
+            "6e68e7a58484a3264f66b77f5d6dc5bc36a47085b615c9727ab334e8c369c2ee",
+            "afefa16f97ca9b2d23eb86ccb64098d20db90856062eb249c33a9b672f26df61",
+            "930a56b87a2fca66334b03458abf879717c12cc68ed73290af2e2664796b9220"
+        ),
+    ])
+    func `the point of a private number is computed`(number: String, x: String, y: String) throws {
+        let bytes = [UInt8](hexadecimal: number)
+        let whole = try AsymmetricKey.completing(p256: bytes.span)
+        let padded = [UInt8](repeating: 0, count: 32 - bytes.count) + bytes
+        #expect(whole.exposed == [4] + [UInt8](hexadecimal: x + y) + padded)
+        let key = try whole.withBytes { bytes throws(CryptoError) in try AsymmetricKey(.p256, bytes) }
+        try key.check()
     }
 }

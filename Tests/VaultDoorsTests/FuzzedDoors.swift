@@ -11,7 +11,7 @@ import VaultFormat
 
 /// Every parser of input at a door, except the bus, whose messages libsystemd parses.
 enum FuzzedDoors: UInt8, CaseIterable {
-    case gitRecord, credentialName, sshName, sshFile, sshRequest, frames, browser, place
+    case gitRecord, credentialName, sshName, sshFile, sshRequest, frames, browser, place, relyingParty
 
     static var seeds: [[UInt8]] {
         let texts: [(FuzzedDoors, String)] = [
@@ -24,6 +24,9 @@ enum FuzzedDoors: UInt8, CaseIterable {
             (.browser, #"{"action":"change-public-keys","publicKey":"AAAA","nonce":"AAAA","clientID":"AAAA"}"#),
             (.browser, #"{"action":"get-logins","message":"AAAA","nonce":"AAAA","triggerUnlock":"true"}"#),
             (.place, "https://a:b@xn--bcher-kva.example:8443/c?d#e"), (.place, "http://[2001:db8::1]:80/"),
+            (.relyingParty, "example.com\0https://www.example.com:8443"),
+            (.relyingParty, "localhost\0http://localhost"),
+            (.relyingParty, "github.io\0https://a.xn--bcher-kva.github.io"),
         ]
         let plain = texts.map { kind, text in [kind.rawValue] + Array(text.utf8) }
         return plain + ((try? others) ?? [])
@@ -80,7 +83,24 @@ enum FuzzedDoors: UInt8, CaseIterable {
         case .place:
             guard let text = String(validating: bytes, as: UTF8.self), let place = WebPlace(text) else { return true }
             return place.port.map { (0...65_535).contains($0) } ?? true
+        case .relyingParty: return relyingPartyHolds(bytes)
         }
+    }
+
+    /// An accepted claim is the host of the page or a domain above it, below the public suffix, and its canonical form
+    /// is accepted as itself.
+    private func relyingPartyHolds(_ bytes: [UInt8]) -> Bool {
+        let parts = bytes.split(separator: 0, maxSplits: 1, omittingEmptySubsequences: false)
+        guard parts.count == 2, let id = String(validating: parts[0], as: UTF8.self),
+            let origin = String(validating: parts[1], as: UTF8.self)
+        else { return true }
+        let suffixes = PublicSuffixes("com\nuk\nco.uk\ngithub.io\n*.ck\n!www.ck")
+        guard let party = try? RelyingParty(id, origin: origin, suffixes), let page = WebPage(party.origin) else {
+            return true
+        }
+        return (page.host.text == party.id || page.host.text.hasSuffix("." + party.id))
+            && !["com", "uk", "co.uk", "github.io", "ck"].contains(party.id)
+            && (try? RelyingParty(party.id, origin: party.origin, suffixes)) == party
     }
 
     /// The messages of a stream do not depend on how the stream is split.

@@ -7,6 +7,7 @@ enum FuzzedFormat: UInt8, CaseIterable {
     case header, slot, mark, frameHead, metadata, attributes, padding
     case rosterRecord, logRecord, logEntry, rosterEntry, joinRequest, joinGrant, itemClock, conflictMark
     case certificate, name
+    case cbor, authenticatorData, pkcs8, creationOptions, requestOptions
 
     /// The targets that accept parts of a vault's file.
     static let ofVaults = allCases.prefix { $0.rawValue <= padding.rawValue }
@@ -17,7 +18,7 @@ enum FuzzedFormat: UInt8, CaseIterable {
         let records = (try? ReachSamples.all().map { [$0.target.rawValue] + $0.bytes }) ?? []
         let others =
             FuzzedFormat.certificates.map { [certificate.rawValue] + $0 }
-            + FuzzedFormat.names.map { [name.rawValue] + $0 }
+            + FuzzedFormat.names.map { [name.rawValue] + $0 } + FuzzedFormat.ofPasskeys
         return records + others
             + vaults.flatMap { vault in
                 zip(allCases, [(0, 4096), (256, 256), (4096, 4096), (12288, 8192)]).map { target, part in
@@ -67,6 +68,7 @@ enum FuzzedFormat: UInt8, CaseIterable {
         case .logRecord: return holdsRecord(bytes, .log)
         case .certificate: return holdsCertificate(bytes)
         case .name: return holdsName(bytes)
+        case .cbor, .authenticatorData, .pkcs8, .creationOptions, .requestOptions: return holdsPasskey(bytes)
         default: return holdsReplication(bytes)
         }
     }

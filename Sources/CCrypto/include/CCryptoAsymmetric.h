@@ -36,6 +36,9 @@ long ccrypto_key_check(const ccrypto_key *key);
 // Generates a key. Curve: 4, x, y and the private number consecutively. RSA, e = 65537: n, e, d, p, q, dP, dQ, qInv,
 // each as long as n, big-endian. `output` must have room for all.
 long ccrypto_key_generate(int curve, int rsa_bits, void *output, size_t room);
+// Writes 4, x, y and the private number of a key of P-256, 97 bytes, of which only the private number is known: 1 to 32
+// bytes, big-endian. -EBADMSG if the number is 0 or not below the order of the curve.
+long ccrypto_p256_complete(ccrypto_number private, void *output);
 
 // The numbers of a private RSA key, big-endian. p and q keep their given lengths.
 typedef struct {

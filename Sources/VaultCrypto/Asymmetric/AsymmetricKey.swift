@@ -78,6 +78,26 @@ package struct AsymmetricKey: ~Copyable, Sendable {
         self.numbers = numbers
     }
 
+    /// Completes a private key of P-256, since some files omit its point.
+    ///
+    /// - Parameter number: 1 to 32 bytes, big-endian.
+    /// - Returns: 4, x, y and the number: 97 bytes.
+    /// - Throws: `.authenticationFailed` if the number is 0 or not below the order of the curve; `.unavailable` without
+    ///   libcrypto 3.
+    package static func completing(p256 number: Span<UInt8>) throws(CryptoError) -> SecretBytes {
+        let curve = NISTCurve.p256
+        let output = try SecretBytes(zeroed: curve.pointLength + curve.length)
+        // The output has room for the point and the number.
+        let result = unsafe number.withPointer { number, count in
+            unsafe output.withPointer {
+                unsafe ccrypto_p256_complete(ccrypto_number(bytes: number, count: count), $0)
+            }
+        }
+        Sodium.wipeStack(.derivation)
+        try CryptoError.check(result)
+        return output
+    }
+
     /// Copies the parts consecutively.
     ///
     /// - Returns: their ranges in the output.

@@ -45,6 +45,23 @@ package struct SecretBuffer: ~Copyable {
         }
     }
 
+    /// Appends bytes in base64 for URLs, without padding (RFC 4648, section 5).
+    package mutating func append(base64URL bytes: Span<UInt8>) throws(CryptoError) {
+        let start = count
+        try append(base64: bytes)
+        count = start + (bytes.count * 4 + 2) / 3
+        let end = count
+        buffer.withMutableBytes { text in
+            for index in start..<end {
+                switch text[index] {
+                case UInt8(ascii: "+"): text[index] = UInt8(ascii: "-")
+                case UInt8(ascii: "/"): text[index] = UInt8(ascii: "_")
+                default: break
+                }
+            }
+        }
+    }
+
     /// Empties the buffer without releasing its memory.
     package mutating func clear() { count = 0 }
 

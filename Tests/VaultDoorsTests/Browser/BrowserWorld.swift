@@ -19,6 +19,8 @@ final class TestBrowserHouse: BrowserHouse {
         var opensWhenAsked = false
         var unlockQuestions = 0
         var whenAsked: (@Sendable () -> Void)?
+        var verifications = 0
+        var choice = 0
     }
 
     let directory: TemporaryDirectory
@@ -62,6 +64,22 @@ final class TestBrowserHouse: BrowserHouse {
         whenAsked?()
         return answer
     }
+
+    func verify(_ question: PromptQuestion) -> PromptOutcome {
+        state.withLock { $0.verifications += 1 }
+        return confirm(question)
+    }
+
+    func choose(_ question: PromptQuestion, of count: Int) -> Int? {
+        state.withLock { state in
+            state.questions.append(question)
+            return state.answer == .done ? state.choice : nil
+        }
+    }
+
+    func chooses(_ number: Int) { state.withLock { $0.choice = number } }
+
+    var verifications: Int { state.withLock { $0.verifications } }
 
     func says(_ answer: PromptOutcome) { state.withLock { $0.answer = answer } }
 

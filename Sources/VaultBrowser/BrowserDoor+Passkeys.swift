@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: Apache-2.0
+internal import Vault
+internal import VaultCrypto
+internal import VaultDoorKit
+internal import VaultFormat
+
+// A page can start a ceremony in the background, and the vault may be open, so every ceremony asks the user.
+
+extension BrowserDoor {
+    func registerPasskey(
+        _ request: BrowserRequest, _ context: BrowserContext, _ answer: inout BrowserAnswer
+    ) throws(BrowserError) {
+        try perform(&answer) { () throws(PasskeyFailure) in
+            let options = try PasskeyFailure.refusing { () throws(PasskeyRefusal) in
+                try request.message.with("publicKey") { node, text throws(PasskeyRefusal) in
+                    try CreationOptions(node, of: text)
+                }
+            }
+            let site = try relyingParty(options.common, request)
+            let isExcluded = try PasskeyFailure.storing { () throws(VaultError) in
+                try context.store.hasPasskey(of: site.id, excludedBy: options)
+            }
+            guard !isExcluded else { throw .refusal(.excluded) }
+            let names = Passkey.Names(user: options.userName, display: options.displayName)
+            let isVerified = try ask(PasskeyQuestion(site, house.browser).registering(names), options.common)
+            let ceremony = PasskeyCeremony(
+                relyingParty: site.id, origin: site.origin, isVerified: isVerified)
+            let made: PasskeyCeremony.Registration
+            do throws(CryptoError) { made = try ceremony.register(options, random: random) } catch {
+                throw .refusal(.other)
+            }
+            try PasskeyFailure.storing { () throws(VaultError) in try context.store.add(made.passkey) }
+            return .registration(made, options)
+        }
+    }
+
+    func usePasskey(
+        _ request: BrowserRequest, _ context: BrowserContext, _ answer: inout BrowserAnswer
+    ) throws(BrowserError) {
+        try perform(&answer) { () throws(PasskeyFailure) in
+            let options = try PasskeyFailure.refusing { () throws(PasskeyRefusal) in
+                try request.message.with("publicKey") { node, text throws(PasskeyRefusal) in
+                    try RequestOptions(node, of: text)
+                }
+            }
+            let site = try relyingParty(options.common, request)
+            let found = try PasskeyFailure.storing { () throws(VaultError) in
+                try context.store.passkeys(of: site.id)
+            }
+            guard !found.isEmpty else { throw .refusal(.noPasskey) }
+            let allowed = found.filter { options.allows($0.credentialID) }
+            // An answer at once would tell a page that lists accounts which of them are here.
+            guard !allowed.isEmpty else { throw .refusal(.untilTimeout) }
+            let (passkey, isVerified) = try choose(allowed, PasskeyQuestion(site, house.browser), options.common)
+            let ceremony = PasskeyCeremony(
+                relyingParty: site.id, origin: site.origin, isVerified: isVerified)
+            return .assertion(
+                try PasskeyFailure.storing { () throws(VaultError) in
+                    try ceremony.sign(options, with: passkey, counter: try context.store.countSignature(of: passkey))
+                })
+        }
+    }
+
+    /// Runs a ceremony, and writes its result or the code of its refusal.
+    private func perform(
+        _ answer: inout BrowserAnswer, _ body: () throws(PasskeyFailure) -> PasskeyResponse
+    ) throws(BrowserError) {
+        do throws(PasskeyFailure) { try answer.write(try body()) } catch {
+            switch error {
+            case .refusal(let refusal): try answer.write(refusal)
+            case .vault(let error): throw error
+            }
+        }
+    }
+
+    private func relyingParty(
+        _ options: CredentialOptions, _ request: BrowserRequest
+    ) throws(PasskeyFailure) -> RelyingParty {
+        try PasskeyFailure.refusing { () throws(PasskeyRefusal) in
+            guard let origin = request.message.text("origin") else { throw .unreadableOrigin }
+            return try RelyingParty(options.relyingParty, origin: origin, suffixes)
+        }
+    }
+
+    // MARK: Asking
+
+    /// Asks for a confirmation, or for the passphrase if the site requires the user to be verified.
+    ///
+    /// - Returns: whether the user has given the passphrase.
+    private func ask(_ question: PromptQuestion, _ options: CredentialOptions) throws(PasskeyFailure) -> Bool {
+        let verifies = options.verification == .required
+        let outcome = questions.ask("passkey \(question.description)", unless: { nil }) {
+            verifies ? house.verify(question) : house.confirm(question)
+        }
+        guard outcome == .done else { throw .refusal(verifies ? .unverified : .dismissed) }
+        return verifies
+    }
+
+    private func choose(
+        _ passkeys: [Passkey], _ question: PasskeyQuestion, _ options: CredentialOptions
+    ) throws(PasskeyFailure) -> (Passkey, isVerified: Bool) {
+        if let only = passkeys.first, passkeys.count == 1 {
+            return (only, try ask(question.signingIn(only.names), options))
+        }
+        let shown = question.choosing(passkeys.map(\.names))
+        var number: Int?
+        let outcome = questions.ask("passkey \(shown.description)", unless: { nil }) {
+            number = house.choose(shown, of: passkeys.count)
+            return number == nil ? .dismissed : .done
+        }
+        guard outcome == .done, let number, passkeys.indices.contains(number) else { throw .refusal(.dismissed) }
+        let chosen = passkeys[number]
+        let isVerified = options.verification == .required ? try ask(question.signingIn(chosen.names), options) : false
+        return (chosen, isVerified)
+    }
+}
+
+/// The end of a ceremony without a credential.
+private enum PasskeyFailure: Error {
+    /// The page receives the code.
+    case refusal(PasskeyRefusal)
+    /// The extension receives the error.
+    case vault(BrowserError)
+
+    static func refusing<R>(_ body: () throws(PasskeyRefusal) -> R) throws(PasskeyFailure) -> R {
+        do throws(PasskeyRefusal) { return try body() } catch { throw .refusal(error) }
+    }
+
+    static func storing<R>(_ body: () throws(VaultError) -> R) throws(PasskeyFailure) -> R {
+        do throws(BrowserError) { return try BrowserDoor.stored(body) } catch {
+            throw error == .notOpen ? .vault(error) : .refusal(.other)
+        }
+    }
+}
+
+/// The result of a ceremony.
+private enum PasskeyResponse {
+    case registration(PasskeyCeremony.Registration, CreationOptions)
+    case assertion(PasskeyCeremony.Assertion)
+}
+
+extension BrowserAnswer {
+    /// Writes the code of a refusal, which the extension turns into the exception of the page.
+    fileprivate mutating func write(_ refusal: PasskeyRefusal) throws(BrowserError) {
+        try write { json throws(CryptoError) in
+            try json.name("response")
+            try json.begin("{")
+            try json.member("errorCode", raw: String(refusal.rawValue))
+            try json.end("}")
+        }
+    }
+
+    /// Writes the PublicKeyCredential from which the extension makes the object of the page.
+    fileprivate mutating func write(_ response: PasskeyResponse) throws(BrowserError) {
+        try write { json throws(CryptoError) in
+            try json.name("response")
+            try json.begin("{")
+            switch response {
+            case .registration(let made, let options):
+                try json.begin(credential: made.passkey.credentialID)
+                try json.member("attestationObject", Base64URL.encoded(made.attestationObject))
+                try json.member("clientDataJSON", Base64URL.encoded(made.clientData))
+                try json.member("authenticatorData", Base64URL.encoded(made.authenticatorData))
+                try json.member("publicKeyAlgorithm", raw: String(made.passkey.algorithm.rawValue))
+                try json.name("clientExtensionResults")
+                try json.begin("{")
+                if options.wantsProperties { try json.member("credProps", raw: #"{"rk":true}"#) }
+                if options.common.pseudoRandom != nil {
+                    try json.write(pseudoRandom: made.pseudoRandom, isNew: true)
+                }
+            case .assertion(let made):
+                try json.begin(credential: made.credentialID)
+                try json.member("authenticatorData", Base64URL.encoded(made.authenticatorData))
+                try json.member("clientDataJSON", Base64URL.encoded(made.clientData))
+                try json.member("signature", Base64URL.encoded(made.signature))
+                try json.member("userHandle", Base64URL.encoded(made.userHandle))
+                try json.name("clientExtensionResults")
+                try json.begin("{")
+                if !made.pseudoRandom.isEmpty { try json.write(pseudoRandom: made.pseudoRandom, isNew: false) }
+            }
+            for _ in 0..<3 { try json.end("}") }
+        }
+    }
+}
+
+extension JSONWriter {
+    /// Writes the members of a credential before its response, and begins the response.
+    fileprivate mutating func begin(credential id: [UInt8]) throws(CryptoError) {
+        try member("id", Base64URL.encoded(id))
+        try member("type", "public-key")
+        try member("authenticatorAttachment", "platform")
+        try name("response")
+        try begin("{")
+    }
+
+    /// Writes the results of the extension `prf` (WebAuthn, 10.1.4).
+    fileprivate mutating func write(pseudoRandom results: [Secret], isNew: Bool) throws(CryptoError) {
+        try name("prf")
+        try begin("{")
+        if isNew { try member("enabled", raw: "true") }
+        if !results.isEmpty {
+            try name("results")
+            try begin("{")
+            for (name, result) in zip(["first", "second"], results) {
+                var text = try SecretBuffer(capacity: 44)
+                try result.withBytes { bytes throws(CryptoError) in try text.append(base64URL: bytes) }
+                try member(name, Secret(try text.take()))
+            }
+            try end("}")
+        }
+        try end("}")
+    }
+}

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+internal import ArgumentParser
+internal import FoundationEssentials
+internal import Vault
+internal import VaultFormat
+
+struct Passkeys: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "passkey",
+        abstract: "List the passkeys of sites, or delete one.",
+        discussion: """
+            Sites make and use passkeys through the browser extension KeePassXC-Browser, after 'vault doors enable \
+            browser'. The user is asked each time.
+            """,
+        subcommands: [PasskeyList.self, PasskeyDelete.self], defaultSubcommand: PasskeyList.self)
+}
+
+struct PasskeyList: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "list",
+        abstract: "List the passkeys, without their keys.",
+        discussion: """
+            Prints a line for each passkey, with the site's domain, the account, the time of creation and the \
+            credential's identifier.
+            """)
+
+    @OptionGroup var vault: VaultOptions
+
+    @Argument(help: "The domain of a site.")
+    var site: String?
+
+    @Flag(help: "Print JSON.")
+    var json = false
+
+    func run() throws {
+        let found = try vault.access(.named(nil), onlyReads: true).withVault { try $0.passkeys(of: site?.lowercased()) }
+        let rows = found.map(Row.init)
+        guard !json else { return try Output.json(rows) }
+        try Output.write(rows.map(\.text).joined())
+    }
+
+    private struct Row: Encodable {
+        var site: String
+        var user: String
+        var displayName: String
+        var created: String?
+        var credential: String
+
+        init(_ passkey: Passkey) {
+            (site, user, displayName) = (passkey.relyingParty, passkey.names.user, passkey.names.display)
+            created = passkey.item.record?.created.formattedTime
+            credential = Base64URL.encoded(passkey.credentialID)
+        }
+
+        var text: String { [site, user, created ?? "", credential].map(\.printable).joined(separator: "\t") + "\n" }
+    }
+}
+
+struct PasskeyDelete: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "delete",
+        abstract: "Delete a passkey.",
+        discussion: """
+            The site still knows the public half: remove the passkey there as well, or keep another way to sign in. \
+            'vault undo' brings the passkey back.
+            """)
+
+    @OptionGroup var vault: VaultOptions
+
+    @Argument(help: "The domain of the site.")
+    var site: String
+
+    @Argument(help: "The account, if the site has several.")
+    var user: String?
+
+    @Option(help: ArgumentHelp("The credential's identifier, as in 'vault passkey list'.", valueName: "id"))
+    var credential: String?
+
+    func run() throws {
+        try vault.access(.named(nil)).withVault { store in
+            let found = try store.passkeys(of: site.lowercased()).filter { passkey in
+                (user ?? passkey.names.user) == passkey.names.user
+                    && (credential ?? Base64URL.encoded(passkey.credentialID))
+                        == Base64URL.encoded(passkey.credentialID)
+            }
+            guard let passkey = found.first else {
+                throw CommandError(.notFound, "no such passkey", hint: "'vault passkey list'")
+            }
+            guard found.count == 1 else {
+                throw CommandError(
+                    .ambiguous, "\(found.count) passkeys of \(site.printable) match",
+                    hint: "name the account, or --credential of 'vault passkey list'")
+            }
+            try store.delete(passkey)
+        }
+    }
+}

@@ -1,0 +1,269 @@
+// SPDX-License-Identifier: Apache-2.0
+import Foundation
+import TestSupport
+import Testing
+import Vault
+import VaultCrypto
+import VaultFormat
+
+@testable import VaultBrowser
+import VaultDoorKit
+
+/// A site, as the extension passes its requests on.
+private struct Site {
+    let id: String
+    let origin: String
+    var challenge = [UInt8](0..<32)
+
+    init(_ id: String = "example.com", origin: String? = nil) {
+        (self.id, self.origin) = (id, origin ?? "https://\(id)")
+    }
+
+    func creation(
+        user: String = "ada", handle: [UInt8] = [1, 2, 3], algorithms: [Int] = [-7], verification: String = "preferred",
+        excluded: [String] = [], extensions: [String: Any] = [:]
+    ) -> [String: Any] {
+        [
+            "rp": ["id": id, "name": "A site"], "challenge": Base64URL.encoded(challenge),
+            "user": ["id": Base64URL.encoded(handle), "name": user, "displayName": "Ada L."],
+            "pubKeyCredParams": algorithms.map { ["type": "public-key", "alg": $0] },
+            "authenticatorSelection": ["userVerification": verification], "attestation": "none", "timeout": 30_000,
+            "excludeCredentials": excluded.map { ["type": "public-key", "id": $0] }, "extensions": extensions,
+        ]
+    }
+
+    func request(
+        verification: String = "preferred", allowed: [String] = [], extensions: [String: Any] = [:]
+    ) -> [String: Any] {
+        [
+            "rpId": id, "challenge": Base64URL.encoded(challenge), "userVerification": verification,
+            "allowCredentials": allowed.map { ["type": "public-key", "id": $0] }, "extensions": extensions,
+        ]
+    }
+}
+
+extension BrowserClient {
+    /// Sends a request for a passkey and returns the member `response`; empty for an error of the extension.
+    fileprivate func passkey(_ action: String, _ options: [String: Any]?, _ origin: String?) throws -> [String: Any] {
+        var members: [String: Any] = ["keys": [["id": id, "key": base64(idKey)]]]
+        members["publicKey"] = options
+        members["origin"] = origin
+        return try send(action, members).inner["response"] as? [String: Any] ?? [:]
+    }
+
+    fileprivate func register(_ site: Site, _ options: [String: Any]? = nil) throws -> [String: Any] {
+        try passkey("passkeys-register", options ?? site.creation(), site.origin)
+    }
+
+    fileprivate func signIn(_ site: Site, _ options: [String: Any]? = nil) throws -> [String: Any] {
+        try passkey("passkeys-get", options ?? site.request(), site.origin)
+    }
+}
+
+private func code(_ response: [String: Any]) -> Int? { response["errorCode"] as? Int }
+
+private func id(_ response: [String: Any]) throws -> String { try #require(response["id"] as? String) }
+
+private func answer(_ response: [String: Any]) throws -> [String: Any] {
+    try #require(response["response"] as? [String: Any])
+}
+
+struct BrowserPasskeyTests {
+    @Test func `a refused ceremony has the code of its reason, and stores nothing`() throws {
+        let client = try BrowserClient.associated()
+        let site = Site()
+        let asked = client.house.questions.count
+        var short = site
+        short.challenge = [UInt8](repeating: 1, count: 15)
+        var (open, suffix, foreign) = (site, site, site)
+        open = Site("example.com", origin: "http://example.com")
+        suffix = Site("com", origin: "https://example.com")
+        foreign = Site("example.org", origin: "https://example.com")
+        let creations: [(Site, [String: Any], Int)] = [
+            (short, short.creation(), 32), (site, site.creation(handle: []), 33),
+            (site, site.creation(handle: [UInt8](repeating: 7, count: 65)), 33),
+            (site, site.creation(algorithms: [-257, -37]), 29), (open, open.creation(), 26),
+            (suffix, suffix.creation(), 28), (foreign, foreign.creation(), 28),
+            (Site("example.com", origin: "null"), site.creation(), 26),
+            (Site("127.0.0.1"), Site("127.0.0.1").creation(), 27),
+        ]
+        for (site, options, expected) in creations {
+            #expect(code(try client.register(site, options)) == expected, "\(site.origin) \(expected)")
+        }
+        #expect(code(try client.passkey("passkeys-register", nil, site.origin)) == 24)
+        #expect(code(try client.passkey("passkeys-register", site.creation(), nil)) == 25)
+        #expect(code(try client.signIn(short, short.request())) == 32)
+        #expect(code(try client.signIn(site)) == 15)
+        #expect(client.house.questions.count == asked)
+        #expect(try client.house.vault.passkeys(of: nil).isEmpty)
+    }
+
+    @Test func `without the keys of an association there is no ceremony`() throws {
+        let client = try BrowserClient(TestBrowserHouse(TemporaryDirectory()))
+        try client.exchangeKeys()
+        let site = Site()
+        let members: [String: Any] = ["publicKey": site.creation(), "origin": site.origin]
+        #expect(try client.send("passkeys-register", members).errorCode == "8")
+        try client.associate()
+        #expect(try client.send("passkeys-register", members).errorCode == "10")
+        #expect(try client.send("passkeys-get", members).errorCode == "10")
+        client.house.lock()
+        #expect(try client.send("passkeys-get", members).errorCode == "1")
+        #expect(try client.house.vault.passkeys(of: nil).isEmpty)
+    }
+
+    @Test func `the user is asked for every ceremony, and a no stores and signs nothing`() throws {
+        let client = try BrowserClient.associated()
+        let site = Site()
+        client.house.says(.dismissed)
+        #expect(code(try client.register(site)) == 22)
+        #expect(code(try client.register(site, site.creation(user: "eve", verification: "required"))) == 23)
+        #expect(try client.house.vault.passkeys(of: nil).isEmpty)
+        client.house.says(.done)
+        _ = try id(try client.register(site, site.creation(user: "bob")))
+        let asked = client.house.questions.count
+        for number in 1...2 {
+            _ = try id(try client.signIn(site))
+            #expect(client.house.questions.count == asked + number)
+        }
+        client.house.says(.dismissed)
+        #expect(code(try client.signIn(site)) == 22)
+    }
+
+    @Test func `a question shows the checked domain, and quotes what the page chose`() throws {
+        let client = try BrowserClient.associated()
+        let site = Site("login.example.com")
+        let name = "bob'\u{201D} of bank.example\n" + String(repeating: "x", count: 100)
+        _ = try client.register(site, site.creation(user: name))
+        let lines = try #require(client.house.questions.last).description
+        #expect(lines[0] == "Let the browser 'firefox-esr' make a passkey of this vault for")
+        #expect(lines[1] == "login.example.com")
+        #expect(lines[2].hasPrefix("and the account 'bob`` of bank.example") && lines[2].contains("\u{2026}"))
+    }
+
+    @Test func `a verified user is noted only where the passphrase was asked for`() throws {
+        let client = try BrowserClient.associated()
+        let site = Site()
+        let flags = { (response: [String: Any]) throws -> AuthenticatorData.Flags in
+            let text = try #require(try answer(response)["authenticatorData"] as? String)
+            let bytes = try #require(Base64URL.decoded(text))
+            return try #require(AuthenticatorData(bytes.span)).flags
+        }
+        let made = try flags(try client.register(site))
+        #expect(made.contains([.userPresent, .backupEligible]) && !made.contains(.userVerified))
+        #expect(client.house.verifications == 0)
+        #expect(try flags(try client.signIn(site, site.request(verification: "required"))).contains(.userVerified))
+        #expect(client.house.verifications == 1)
+        #expect(try !flags(try client.signIn(site, site.request(verification: "discouraged"))).contains(.userVerified))
+        #expect(client.house.verifications == 1)
+    }
+
+    @Test func `a site that excludes its passkeys gets no second one`() throws {
+        let client = try BrowserClient.associated()
+        let site = Site()
+        let first = try id(try client.register(site))
+        #expect(code(try client.register(site, site.creation(excluded: [first]))) == 21)
+        let others = (0..<10_000).map { Base64URL.encoded(Array("other \($0)".utf8)) }
+        #expect(code(try client.register(site, site.creation(excluded: others + [first]))) == 21)
+        // Another site does not learn of it.
+        let other = Site("example.org")
+        _ = try id(try client.register(other, other.creation(excluded: [first])))
+        #expect(try client.house.vault.passkeys(of: nil).count == 2)
+    }
+
+    @Test func `of two accounts the user chooses one, and a list of the site limits them`() throws {
+        let client = try BrowserClient.associated()
+        let site = Site()
+        let ids = try ["ada", "bob", "cleo"].enumerated().map { number, user in
+            try id(try client.register(site, site.creation(user: user, handle: [UInt8(number + 1)])))
+        }
+        client.house.chooses(2)
+        let chosen = try client.signIn(site)
+        #expect(try id(chosen) == ids[2])
+        #expect(try answer(chosen)["userHandle"] as? String == Base64URL.encoded([3]))
+        let question = try #require(client.house.questions.last)
+        #expect(
+            question.description.suffix(3) == ["1  'ada' ('Ada L.')", "2  'bob' ('Ada L.')", "3  'cleo' ('Ada L.')"])
+        #expect(question.prompt == "Number of the account:")
+        #expect(try id(try client.signIn(site, site.request(allowed: [ids[1]]))) == ids[1])
+        // At once, an answer would tell the page which of the listed accounts are here.
+        #expect(code(try client.signIn(site, site.request(allowed: ["AAAA"]))) == 30)
+        client.house.chooses(7)
+        #expect(code(try client.signIn(site)) == 22)
+    }
+
+    @Test func `properties and pseudo-random results are given where the site asks for them`() throws {
+        let client = try BrowserClient.associated()
+        let site = Site()
+        let inputs: [String: Any] = ["prf": ["eval": ["first": "AQ", "second": "Ag"]], "credProps": true]
+        let made = try answer(try client.register(site, site.creation(extensions: inputs)))
+        let results = try #require(made["clientExtensionResults"] as? [String: [String: Any]])
+        #expect(results["credProps"]?["rk"] as? Bool == true && results["prf"]?["enabled"] as? Bool == true)
+        let first = try #require(results["prf"]?["results"] as? [String: String])
+        #expect(Set(first.values).count == 2 && first.values.allSatisfy { Base64URL.decoded($0)?.count == 32 })
+        let signed = try answer(try client.signIn(site, site.request(extensions: ["prf": ["eval": ["first": "AQ"]]])))
+        let again = (signed["clientExtensionResults"] as? [String: [String: Any]])?["prf"]?["results"]
+        #expect(again as? [String: String] == ["first": first["first"] ?? ""])
+        #expect((try answer(try client.signIn(site))["clientExtensionResults"] as? [String: Any])?.isEmpty == true)
+    }
+
+    @Test func `no key and no user handle is in an answer that does not need it`() throws {
+        let client = try BrowserClient.associated()
+        let site = Site()
+        let made = try answer(try client.register(site))
+        #expect(
+            Set(made.keys) == [
+                "attestationObject", "clientDataJSON", "authenticatorData", "publicKeyAlgorithm",
+                "clientExtensionResults",
+            ])
+        #expect(made["publicKeyAlgorithm"] as? Int == -7)
+    }
+
+    private static let hasRelyingParty = FileManager.default.fileExists(
+        atPath: "/usr/lib/python3/dist-packages/fido2")
+
+    @Test(.enabled(if: hasRelyingParty))
+    func `python-fido2 accepts every ceremony of both algorithms, verified or not`() throws {
+        let client = try BrowserClient.associated()
+        var (ceremonies, expected): ([[String: Any]], [String]) = ([], [])
+        for (algorithm, host) in [(-7, "login.example.com"), (-8, "example.org")] {
+            for (number, verification) in ["discouraged", "preferred", "required"].enumerated() {
+                var site = Site(host, origin: "https://\(host):8443")
+                site.challenge = (0..<40).map { UInt8(number * 40 + $0) }
+                let note = { (answer: [String: Any], line: String) in
+                    ceremonies.append([
+                        "site": host, "origin": site.origin, "challenge": Base64URL.encoded(site.challenge),
+                        "verification": verification, "answer": answer,
+                    ])
+                    expected.append(line)
+                }
+                let isVerified = verification == "required" ? "True" : "False"
+                let made = try client.register(
+                    site,
+                    site.creation(handle: [UInt8(number)], algorithms: [algorithm, -7], verification: verification))
+                note(made, "registered \(algorithm) \(isVerified)")
+                let options = site.request(verification: verification, allowed: [try id(made)])
+                note(try client.signIn(site, options), "signed in 0 \(isVerified)")
+                site.challenge.reverse()
+                note(try client.signIn(site, options), "signed in 0 \(isVerified)")
+            }
+        }
+        // A forged answer shows that the relying party looks.
+        var forged = try #require(ceremonies.last)
+        forged["origin"] = "https://example.com"
+        ceremonies.append(forged)
+        expected.append("refused: Invalid origin in ClientData.")
+        let script = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "relying-party.py").path()
+        let python = Process()
+        python.executableURL = URL(filePath: "/usr/bin/python3")
+        python.arguments = [script]
+        let (input, output) = (Pipe(), Pipe())
+        (python.standardInput, python.standardOutput) = (input, output)
+        try python.run()
+        input.fileHandleForWriting.write(try JSONSerialization.data(withJSONObject: ceremonies))
+        try input.fileHandleForWriting.close()
+        let lines = String(decoding: try output.fileHandleForReading.readToEnd() ?? Data(), as: UTF8.self)
+        python.waitUntilExit()
+        #expect(lines.split(separator: "\n").map(String.init) == expected)
+    }
+}

@@ -1,0 +1,34 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A relying party over python-fido2: reads ceremonies as JSON from standard input, and prints a line for each."""
+import json
+import sys
+
+from fido2.client import ClientData
+from fido2.ctap2 import AttestationObject, AttestedCredentialData, AuthenticatorData
+from fido2.server import Fido2Server
+from fido2.utils import websafe_decode
+from fido2.webauthn import PublicKeyCredentialRpEntity
+
+credentials = {}
+for ceremony in json.load(sys.stdin):
+    site = Fido2Server(
+        PublicKeyCredentialRpEntity(ceremony["site"], "site"), verify_origin=lambda origin: origin == ceremony["origin"])
+    state = {"challenge": ceremony["challenge"], "user_verification": ceremony["verification"]}
+    answer = ceremony["answer"]["response"]
+    client = ClientData(websafe_decode(answer["clientDataJSON"]))
+    try:
+        if "attestationObject" in answer:
+            data = site.register_complete(
+                state, client, AttestationObject(websafe_decode(answer["attestationObject"])))
+            assert websafe_decode(answer["authenticatorData"]) == bytes(data)
+            assert websafe_decode(ceremony["answer"]["id"]) == data.credential_data.credential_id
+            credentials.setdefault(ceremony["site"], []).append(AttestedCredentialData(bytes(data.credential_data)))
+            print("registered", data.credential_data.public_key.ALGORITHM, data.is_user_verified())
+        else:
+            data = AuthenticatorData(websafe_decode(answer["authenticatorData"]))
+            site.authenticate_complete(
+                state, credentials[ceremony["site"]], websafe_decode(ceremony["answer"]["id"]), client, data,
+                websafe_decode(answer["signature"]))
+            print("signed in", data.counter, data.is_user_verified())
+    except (AssertionError, KeyError, ValueError) as error:
+        print("refused:", error)

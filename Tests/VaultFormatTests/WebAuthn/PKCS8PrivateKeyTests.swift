@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+import TestSupport
+import Testing
+
+@testable import VaultFormat
+
+struct PKCS8PrivateKeyTests {
+    private static func vectors() throws -> [String: [UInt8]] {
+        try Vectors.table("webauthn/pkcs8.txt").mapValues { [UInt8](hexadecimal: $0) }
+    }
+
+    @Test(arguments: ["p384", "p256.other-curve"]) func `a key of another curve is refused`(name: String) throws {
+        let der = try #require(try PKCS8PrivateKeyTests.vectors()[name])
+        #expect(PKCS8PrivateKey(bytes: der) == nil)
+    }
+
+    @Test(arguments: ["p256", "p256.without-point", "p256.with-curve", "ed25519", "ed25519.version-2"])
+    func `a key that is cut or extended is refused`(name: String) throws {
+        let der = try #require(try PKCS8PrivateKeyTests.vectors()[name])
+        for length in 0..<der.count { #expect(PKCS8PrivateKey(bytes: der[..<length]) == nil) }
+        #expect(PKCS8PrivateKey(bytes: der + [0]) == nil)
+    }
+
+    @Test(arguments: ["p256", "p256.without-point", "p256.with-curve"])
+    func `every form of a P-256 key is read`(name: String) throws {
+        let vectors = try PKCS8PrivateKeyTests.vectors()
+        let der = try #require(vectors[name])
+        let secret = try #require(try AuthenticatorDataTests.vector("none-es256")["create.credential_private_key"])
+        let key = try #require(PKCS8PrivateKey(bytes: der))
+        #expect(key.kind == .p256 && Array(der[key.secret]) == secret)
+        #expect(key.publicKey.map { Array(der[$0]) } == (name == "p256.without-point" ? nil : vectors["p256.point"]))
+    }
+
+    @Test(arguments: ["ed25519", "ed25519.version-2"])
+    func `every form of an Ed25519 key is read`(name: String) throws {
+        let vectors = try PKCS8PrivateKeyTests.vectors()
+        let der = try #require(vectors[name])
+        let seed = try #require(try AuthenticatorDataTests.vector("packed-eddsa")["create.private_key"])
+        let key = try #require(PKCS8PrivateKey(bytes: der))
+        #expect(key.kind == .ed25519 && Array(der[key.secret]) == seed)
+        #expect(key.publicKey.map { Array(der[$0]) } == (name == "ed25519" ? nil : vectors["ed25519.public"]))
+    }
+
+    @Test func `the key of RFC 8410 is read, with its attributes`() throws {
+        let der = try #require(try PKCS8PrivateKeyTests.vectors()["ed25519.rfc8410"])
+        let key = try #require(PKCS8PrivateKey(bytes: der))
+        #expect(
+            Array(der[key.secret])
+                == [UInt8](hexadecimal: "d4ee72dbf913584ad5b6d8f1f769f8ad3afe7c28cbf1d4fbe097a88f44755842"))
+        let publicKey = try #require(key.publicKey)
+        #expect(
+            Array(der[publicKey])
+                == [UInt8](hexadecimal: "19bf44096984cdfe8541bac167dc3b96c85086aa30b6b6cb0c5c38ad703166e1"))
+    }
+
+    @Test func `keys are written as OpenSSL writes them`() throws {
+        let vectors = try PKCS8PrivateKeyTests.vectors()
+        for (name, frame) in [
+            ("p256", PKCS8PrivateKey.Frame.p256(point: vectors["p256.point"] ?? [])),
+            ("ed25519", PKCS8PrivateKey.Frame.ed25519),
+        ] {
+            let der = try #require(vectors[name])
+            let key = try #require(PKCS8PrivateKey(bytes: der))
+            #expect(frame.before + der[key.secret] + frame.after == der)
+        }
+    }
+
+    @Test func `damaged keys are read or refused, and ranges stay within the bytes`() throws {
+        let random = SeededRandom("pkcs8")
+        let keys = try PKCS8PrivateKeyTests.vectors().sorted { $0.key < $1.key }.map(\.value)
+        for _ in 0..<20_000 {
+            var der = random.element(of: keys)
+            for _ in 0..<random.number(in: 1...3) where !der.isEmpty {
+                let index = random.number(in: 0...der.count - 1)
+                switch random.number(in: 0...2) {
+                case 0: der[index] = UInt8(random.uniform(256))
+                case 1: der.remove(at: index)
+                default: der.insert(UInt8(random.uniform(256)), at: index)
+                }
+            }
+            guard let key = PKCS8PrivateKey(bytes: der) else { continue }
+            #expect(key.secret.count == 32 && key.secret.upperBound <= der.count)
+        }
+    }
+}
