@@ -198,7 +198,8 @@ let package = Package(
                 "VaultBus", "CBus", "CLinux", "VaultLoop", "VaultAgentServer", "VaultAgent", "Vault", "VaultStorage",
                 "VaultFormat", "VaultCrypto", "TestSupport", system,
             ],
-            exclude: ["SecretService/hostile.py", "SSH/Samples", "Browser/relying-party.py"], swiftSettings: testSettings),
+            exclude: ["SecretService/hostile.py", "SSH/Samples", "Browser/relying-party.py"],
+            swiftSettings: testSettings),
         .testTarget(
             name: "VaultImportTests",
             dependencies: [

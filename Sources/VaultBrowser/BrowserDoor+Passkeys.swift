@@ -17,10 +17,10 @@ extension BrowserDoor {
                 }
             }
             let site = try relyingParty(options.common, request)
-            let isExcluded = try PasskeyFailure.storing { () throws(VaultError) in
-                try context.store.hasPasskey(of: site.id, excludedBy: options)
+            let existing = try passkeys(of: site, context)
+            guard !existing.contains(where: { options.excluded.contains($0.credentialID) }) else {
+                throw .refusal(.excluded)
             }
-            guard !isExcluded else { throw .refusal(.excluded) }
             let names = Passkey.Names(user: options.userName, display: options.displayName)
             let isVerified = try ask(PasskeyQuestion(site, house.browser).registering(names), options.common)
             let ceremony = PasskeyCeremony(
@@ -29,7 +29,7 @@ extension BrowserDoor {
             do throws(CryptoError) { made = try ceremony.register(options, random: random) } catch {
                 throw .refusal(.other)
             }
-            try PasskeyFailure.storing { () throws(VaultError) in try context.store.add(made.passkey) }
+            _ = try PasskeyFailure.storing { () throws(VaultError) in try context.store.add(made.passkey) }
             return .registration(made, options)
         }
     }
@@ -44,9 +44,7 @@ extension BrowserDoor {
                 }
             }
             let site = try relyingParty(options.common, request)
-            let found = try PasskeyFailure.storing { () throws(VaultError) in
-                try context.store.passkeys(of: site.id)
-            }
+            let found = try passkeys(of: site, context)
             guard !found.isEmpty else { throw .refusal(.noPasskey) }
             let allowed = found.filter { options.allows($0.credentialID) }
             // An answer at once would tell a page that lists accounts which of them are here.
@@ -65,12 +63,20 @@ extension BrowserDoor {
     private func perform(
         _ answer: inout BrowserAnswer, _ body: () throws(PasskeyFailure) -> PasskeyResponse
     ) throws(BrowserError) {
-        do throws(PasskeyFailure) { try answer.write(try body()) } catch {
+        let response: PasskeyResponse
+        do throws(PasskeyFailure) { response = try body() } catch {
             switch error {
-            case .refusal(let refusal): try answer.write(refusal)
+            case .refusal(let refusal): return try answer.write(refusal)
             case .vault(let error): throw error
             }
         }
+        try answer.write(response)
+    }
+
+    /// The passkeys of a site that programs may see, in the order in which they were made.
+    private func passkeys(of site: RelyingParty, _ context: BrowserContext) throws(PasskeyFailure) -> [Passkey] {
+        try PasskeyFailure.storing { () throws(VaultError) in try context.store.passkeys(of: site.id) }
+            .filter { !HiddenItems.contains(group: $0.item[.accessGroup]?.text ?? "") }
     }
 
     private func relyingParty(

@@ -66,4 +66,15 @@ struct ExportTests {
         #expect(entries.entries.map { $0.password?.text } == ["newest"])
         #expect(texts.allSatisfy { text in ["earlier", "removed", "marked"].allSatisfy { !text.contains($0) } })
     }
+
+    @Test func `passkeys stay`() throws {
+        let vault = try Vault.inMemory()
+        try vault.add(Self.item("s"))
+        let key = try PasskeyKey.make(.edDSA)
+        let handle = try Secret(bytes: [1])
+        try vault.add(
+            Passkey("example.org", Passkey.Names(user: "ada"), credentialID: [1], key: key, userHandle: handle))
+        let exported = try ExportedEntries(vault.all() + vault.allMatching(Query(.key)))
+        #expect(exported.entries.count == 1 && exported.leftOut == ["keys": 1])
+    }
 }

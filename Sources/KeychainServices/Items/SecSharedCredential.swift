@@ -2,8 +2,8 @@
 public import Foundation
 @_implementationOnly import VaultCrypto
 
-// Passwords that an app shares with the browser, by Apple's SecSharedCredential.h. They belong to the associated domains
-// of an app, which Linux does not have; the browser's logins are items that the vault's browser door serves.
+// Passwords that an app shares with the browser, by Apple's SecSharedCredential.h. They belong to the associated
+// domains of an app, which Linux does not have; the browser's logins are items that the vault's browser door serves.
 
 /// Fails: there are no associated domains here.
 ///

@@ -1,26 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-package import VaultFormat
 
 extension ItemStore {
     /// The passkeys of a site, in the order in which they were made, without their secrets.
     ///
     /// - Parameters:
     ///   - relyingParty: the rpId; `nil` for all sites.
-    ///   - options: leaves out the passkeys that the site does not accept.
     ///   - group: the access group; `nil` for any group of the store.
     package func passkeys(
-        of relyingParty: String?, allowedBy options: RequestOptions? = nil, in group: String? = nil
+        of relyingParty: String?, in group: String? = nil
     ) throws(VaultError) -> [Passkey] {
         try allMatching(Passkey.query(of: relyingParty, in: group)).compactMap { Passkey($0) }
-            .filter { options?.allows($0.credentialID) ?? true }
-    }
-
-    /// Whether one of the site's passkeys is in the list with which the site excludes a second one on this device.
-    package func hasPasskey(
-        of relyingParty: String, excludedBy options: CreationOptions, in group: String? = nil
-    ) throws(VaultError) -> Bool {
-        guard !options.excluded.isEmpty else { return false }
-        return try passkeys(of: relyingParty, in: group).contains { options.excluded.contains($0.credentialID) }
     }
 
     /// Stores a new passkey.

@@ -166,7 +166,7 @@ package struct Passkey: Sendable {
     }
 
     /// The query for the passkeys of a site, or of all sites.
-    static func query(of relyingParty: String?, in group: String?) -> Query {
+    package static func query(of relyingParty: String?, in group: String? = nil) -> Query {
         var query = Query(.key, attributes: [.keyClass: 1], limit: .all)
         query.userAttributes[Name.relyingParty] = relyingParty
         query.attributes[.accessGroup] = group.map(AttributeValue.string)

@@ -201,7 +201,7 @@ struct RestoreItem: ParsableCommand {
 }
 
 /// - Returns: `nil` if the item is not found.
-private func ifFound<R>(_ body: () throws(VaultError) -> R) throws(VaultError) -> R? {
+func ifFound<R>(_ body: () throws(VaultError) -> R) throws(VaultError) -> R? {
     do throws(VaultError) { return try body() } catch {
         guard error == .itemNotFound else { throw error }
         return nil

@@ -7,12 +7,12 @@ internal import VaultFormat
 struct Passkeys: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "passkey",
-        abstract: "List the passkeys of sites, or delete one.",
+        abstract: "List the passkeys of sites, delete or restore one.",
         discussion: """
             Sites make and use passkeys through the browser extension KeePassXC-Browser, after 'vault doors enable \
             browser'. The user is asked each time.
             """,
-        subcommands: [PasskeyList.self, PasskeyDelete.self], defaultSubcommand: PasskeyList.self)
+        subcommands: [PasskeyList.self, PasskeyDelete.self, PasskeyRestore.self], defaultSubcommand: PasskeyList.self)
 }
 
 struct PasskeyList: ParsableCommand {
@@ -56,17 +56,8 @@ struct PasskeyList: ParsableCommand {
     }
 }
 
-struct PasskeyDelete: ParsableCommand {
-    static let configuration = CommandConfiguration(
-        commandName: "delete",
-        abstract: "Delete a passkey.",
-        discussion: """
-            The site still knows the public half: remove the passkey there as well, or keep another way to sign in. \
-            'vault undo' brings the passkey back.
-            """)
-
-    @OptionGroup var vault: VaultOptions
-
+/// The arguments that select a passkey.
+struct PasskeySelection: ParsableArguments {
     @Argument(help: "The domain of the site.")
     var site: String
 
@@ -76,22 +67,66 @@ struct PasskeyDelete: ParsableCommand {
     @Option(help: ArgumentHelp("The credential's identifier, as in 'vault passkey list'.", valueName: "id"))
     var credential: String?
 
+    /// Returns the one that is selected.
+    ///
+    /// - Throws: code 10 if none matches; 12 if several match.
+    func only(of passkeys: [Passkey], missing: CommandError) throws -> Passkey {
+        let found = passkeys.filter { passkey in
+            let id = Base64URL.encoded(passkey.credentialID)
+            return (user ?? passkey.names.user) == passkey.names.user && (credential ?? id) == id
+        }
+        guard let first = found.first else { throw missing }
+        guard found.count == 1 else {
+            throw CommandError(
+                .ambiguous, "\(found.count) passkeys of \(site.printable) match",
+                hint: "name the account, or --credential of 'vault passkey list'")
+        }
+        return first
+    }
+
+    /// The query for the passkeys of the site.
+    var query: Query { Passkey.query(of: site.lowercased()) }
+}
+
+struct PasskeyDelete: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "delete",
+        abstract: "Delete a passkey.",
+        discussion: """
+            The site still knows the public half: remove the passkey there as well, or keep another way to sign in. \
+            'vault passkey restore' brings the passkey back while the vault keeps deleted items.
+            """)
+
+    @OptionGroup var vault: VaultOptions
+    @OptionGroup var selection: PasskeySelection
+
     func run() throws {
         try vault.access(.named(nil)).withVault { store in
-            let found = try store.passkeys(of: site.lowercased()).filter { passkey in
-                (user ?? passkey.names.user) == passkey.names.user
-                    && (credential ?? Base64URL.encoded(passkey.credentialID))
-                        == Base64URL.encoded(passkey.credentialID)
+            let found = try store.passkeys(of: selection.site.lowercased())
+            let missing = CommandError(.notFound, "no such passkey", hint: "'vault passkey list'")
+            try store.delete(try selection.only(of: found, missing: missing))
+        }
+    }
+}
+
+struct PasskeyRestore: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "restore",
+        abstract: "Restore a deleted passkey, as it was.",
+        discussion: "A vault keeps deleted items if it keeps older versions: see 'vault history --keep'.")
+
+    @OptionGroup var vault: VaultOptions
+    @OptionGroup var selection: PasskeySelection
+
+    func run() throws {
+        try vault.access(.named(nil)).withVault { store in
+            let deleted = try ifFound { () throws(VaultError) in try store.deletedItems(matching: selection.query) }
+            let found = (deleted ?? []).compactMap { Passkey($0.item) }
+            let missing = CommandError(.notFound, "no such passkey was deleted", hint: "see 'vault history --keep'")
+            guard let record = try selection.only(of: found, missing: missing).item.record else {
+                throw VaultError.itemNotFound
             }
-            guard let passkey = found.first else {
-                throw CommandError(.notFound, "no such passkey", hint: "'vault passkey list'")
-            }
-            guard found.count == 1 else {
-                throw CommandError(
-                    .ambiguous, "\(found.count) passkeys of \(site.printable) match",
-                    hint: "name the account, or --credential of 'vault passkey list'")
-            }
-            try store.delete(passkey)
+            try store.restoreItem(record)
         }
     }
 }

@@ -146,8 +146,8 @@ struct BrowserPasskeyTests {
         let site = Site()
         let flags = { (response: [String: Any]) throws -> AuthenticatorData.Flags in
             let text = try #require(try answer(response)["authenticatorData"] as? String)
-            let bytes = try #require(Base64URL.decoded(text))
-            return try #require(AuthenticatorData(bytes.span)).flags
+            let data = Base64URL.decoded(text).flatMap { AuthenticatorData($0.span) }
+            return try #require(data).flags
         }
         let made = try flags(try client.register(site))
         #expect(made.contains([.userPresent, .backupEligible]) && !made.contains(.userVerified))
@@ -174,7 +174,7 @@ struct BrowserPasskeyTests {
     @Test func `of two accounts the user chooses one, and a list of the site limits them`() throws {
         let client = try BrowserClient.associated()
         let site = Site()
-        let ids = try ["ada", "bob", "cleo"].enumerated().map { number, user in
+        let ids = try ["ada", "bob", "cleo"].enumerated().map { (number, user) throws in
             try id(try client.register(site, site.creation(user: user, handle: [UInt8(number + 1)])))
         }
         client.house.chooses(2)
@@ -219,6 +219,34 @@ struct BrowserPasskeyTests {
         #expect(made["publicKeyAlgorithm"] as? Int == -7)
     }
 
+    @Test func `a passkey is no login, and a login no passkey`() throws {
+        let client = try BrowserClient.associated()
+        try client.house.vault.keep("example.org", "ada", "s3cret")
+        _ = try id(try client.register(Site()))
+        #expect(try client.getLogins("https://example.com/").errorCode == "15")
+        #expect(code(try client.signIn(Site("example.org"))) == 15)
+    }
+
+    @Test func `a passkey that demands a person by itself signs nothing where no door can ask`() throws {
+        let client = try BrowserClient.associated()
+        _ = try id(try client.register(Site()))
+        let found = try #require(try client.house.vault.passkeys(of: "example.com").first)
+        let record = try #require(found.item.record)
+        let control = AccessControl(.whenUnlocked, constraints: 1).encoded
+        try client.house.vault.update(record, with: ItemChanges(attributes: [.accessControl: .data(control)]))
+        #expect(code(try client.signIn(Site())) == 31)
+    }
+
+    @Test func `a passkey in a hidden group is not used, and excludes none`() throws {
+        let client = try BrowserClient.associated()
+        let made = try id(try client.register(Site()))
+        let found = try #require(try client.house.vault.passkeys(of: "example.com").first)
+        let changes = ItemChanges(attributes: [.accessGroup: "device-identifiers"])
+        try client.house.vault.update(try #require(found.item.record), with: changes)
+        #expect(code(try client.signIn(Site())) == 15)
+        _ = try id(try client.register(Site(), Site().creation(excluded: [made])))
+    }
+
     private static let hasRelyingParty = FileManager.default.fileExists(
         atPath: "/usr/lib/python3/dist-packages/fido2")
 
@@ -242,10 +270,11 @@ struct BrowserPasskeyTests {
                     site,
                     site.creation(handle: [UInt8(number)], algorithms: [algorithm, -7], verification: verification))
                 note(made, "registered \(algorithm) \(isVerified)")
-                let options = site.request(verification: verification, allowed: [try id(made)])
-                note(try client.signIn(site, options), "signed in 0 \(isVerified)")
-                site.challenge.reverse()
-                note(try client.signIn(site, options), "signed in 0 \(isVerified)")
+                for _ in 1...2 {
+                    site.challenge.reverse()
+                    let options = site.request(verification: verification, allowed: [try id(made)])
+                    note(try client.signIn(site, options), "signed in 0 \(isVerified)")
+                }
             }
         }
         // A forged answer shows that the relying party looks.

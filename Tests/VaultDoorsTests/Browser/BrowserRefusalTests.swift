@@ -16,8 +16,8 @@ struct BrowserRefusalTests {
 
     @Test(arguments: [
         ("", "13"), ("{", "4"), ("[]", "4"), ("\"a\"", "4"), ("null", "4"), ("{}", "12"), ("{\"action\":7}", "12"),
-        ("{\"action\":\"rm\"}", "12"), ("{\"action\":\"passkeys-get\"}", "12"),
-        ("{\"action\":\"passkeys-register\"}", "12"), ("{\"action\":\"get-database-entries\"}", "12"),
+        ("{\"action\":\"rm\"}", "12"), ("{\"action\":\"passkeys-get\"}", "3"),
+        ("{\"action\":\"passkeys-register\"}", "3"), ("{\"action\":\"get-database-entries\"}", "12"),
         ("{\"action\":\"delete-entry\"}", "12"), ("{\"action\":\"get-logins\"}", "3"),
         ("{\"action\":\"change-public-keys\"}", "9"),
     ])
