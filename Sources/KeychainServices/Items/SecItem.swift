@@ -47,7 +47,8 @@ func addAll(_ dictionaries: [NSDictionary]) -> OSStatus {
 /// - Parameters:
 ///   - query: the class or a persistent reference, attributes, `kSecMatch…` keys, and the `kSecReturn…` keys.
 ///   - result: receives the requested result: that of one item, or an array with `kSecMatchLimitAll` and limits above
-///     1. Untouched if none was requested, and on every error. May be `nil`.
+///     1. Untouched if none was requested, and on every error. By the object of an identity, only a persistent
+///     reference has a result, if it alone is requested. May be `nil`.
 /// - Returns: errSecSuccess; errSecItemNotFound, also for a limit of all; otherwise as ``SecItemAdd(_:_:)``.
 @discardableResult
 public func SecItemCopyMatching(_ query: CFDictionary, _ result: UnsafeMutablePointer<CFTypeRef?>?) -> OSStatus {
@@ -55,12 +56,15 @@ public func SecItemCopyMatching(_ query: CFDictionary, _ result: UnsafeMutablePo
     if let refusal = request.refusal { return refusal.status }
     var query = request.query
     query.limit = request.limit ?? .one
-    query.returnsSecrets = request.needsSecret
+    query.returnsSecrets = request.needsSecret && !request.isByIdentity
     query.leavesKeysClosed = request.results == .reference
     return DefaultStore.perform(hasFlaw: request.flaw != nil, for: request.people) { groups throws(VaultError) in
         try query.check(findingAsOneOf: groups, flaw: request.flaw)
     } _: { store throws(VaultError) in
         let found = try request.find(query, in: store)
+        // `explode_identity` of Apple's SecItem.m makes a search for the certificate and one for the key of it, and
+        // keeps no other result.
+        if request.isByIdentity, request.results != .persistentReference || query.limit != .one { return }
         // The caller's pointer is valid for the duration of the call.
         if query.limit == .one {
             if !request.results.isEmpty { unsafe result?.pointee = found.first.flatMap { request.results.found($0) } }

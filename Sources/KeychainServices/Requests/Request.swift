@@ -199,6 +199,9 @@ struct Request {
 }
 
 extension Request {
+    /// Whether `kSecValueRef` is an identity.
+    var isByIdentity: Bool { reference?.identity != nil }
+
     /// The class, which a persistent reference may imply.
     var itemClass: ItemClass? {
         givenClass ?? reference?.itemClass ?? referencedClassName.flatMap(ItemClass.init)

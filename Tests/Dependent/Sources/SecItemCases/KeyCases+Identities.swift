@@ -215,7 +215,22 @@ extension KeyCase {
             checks.expect(add(["v_Ref": try Sample.leafKey()]) == 0)
             checks.expect(add(["v_Ref": try identity()]) == 0)
             checks.expect(find(["class": "idnt", "m_Limit": "m_LimitAll", "r_Attributes": true]).status == 0)
-            checks.expect(try find(["v_Ref": identity(), "r_Ref": true]).found as? SecIdentity == identity())
+            checks.expect(try find(["class": "idnt", "r_Ref": true]).found as? SecIdentity == identity())
+        },
+        KeyCase("a search by an identity finds a persistent reference alone") { checks in
+            let identity = try identity()
+            checks.expect(find(["v_Ref": identity, "r_PersistentRef": true]).status == -25300)
+            checks.expect(add(["v_Ref": identity]) == 0)
+            let reference = find(["class": "idnt", "r_PersistentRef": true]).found as? Data
+            checks.expect(find(["v_Ref": identity, "r_PersistentRef": true]).found as? Data == reference)
+            let others: [[String: Any]] = [
+                [:], ["r_Ref": true], ["r_Data": true], ["r_Attributes": true],
+                ["r_PersistentRef": true, "r_Data": true], ["r_PersistentRef": true, "m_Limit": "m_LimitAll"],
+            ]
+            for other in others {
+                let answer = find(other.merging(["v_Ref": identity]) { $1 })
+                checks.expect(answer.status == 0 && answer.found == nil, "\(other)")
+            }
         },
         KeyCase("match keys ask what the certificates say") { checks in
             for sample in [Sample.root, Sample.intermediate, Sample.leaf, Sample.emailAndOrganization] {
