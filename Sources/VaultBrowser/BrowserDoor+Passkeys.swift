@@ -11,10 +11,8 @@ extension BrowserDoor {
         _ request: BrowserRequest, _ context: BrowserContext, _ answer: inout BrowserAnswer
     ) throws(BrowserError) {
         try perform(&answer) { () throws(PasskeyFailure) in
-            let options = try PasskeyFailure.refusing { () throws(PasskeyRefusal) in
-                try request.message.with("publicKey") { node, text throws(PasskeyRefusal) in
-                    try CreationOptions(node, of: text)
-                }
+            let options = try options(of: request) { node, text throws(PasskeyRefusal) in
+                try CreationOptions(node, of: text)
             }
             let site = try relyingParty(options.common, request)
             let existing = try passkeys(of: site, context)
@@ -22,9 +20,9 @@ extension BrowserDoor {
                 throw .refusal(.excluded)
             }
             let names = Passkey.Names(user: options.userName, display: options.displayName)
-            let isVerified = try ask(PasskeyQuestion(site, house.browser).registering(names), options.common)
-            let ceremony = PasskeyCeremony(
-                relyingParty: site.id, origin: site.origin, isVerified: isVerified)
+            let question = PasskeyQuestion(site, house.browser).registering(names)
+            let isVerified = try ask(question, "register \(site.id)", options.common)
+            let ceremony = PasskeyCeremony(relyingParty: site.id, origin: site.origin, isVerified: isVerified)
             let made: PasskeyCeremony.Registration
             do throws(CryptoError) { made = try ceremony.register(options, random: random) } catch {
                 throw .refusal(.other)
@@ -38,10 +36,8 @@ extension BrowserDoor {
         _ request: BrowserRequest, _ context: BrowserContext, _ answer: inout BrowserAnswer
     ) throws(BrowserError) {
         try perform(&answer) { () throws(PasskeyFailure) in
-            let options = try PasskeyFailure.refusing { () throws(PasskeyRefusal) in
-                try request.message.with("publicKey") { node, text throws(PasskeyRefusal) in
-                    try RequestOptions(node, of: text)
-                }
+            let options = try options(of: request) { node, text throws(PasskeyRefusal) in
+                try RequestOptions(node, of: text)
             }
             let site = try relyingParty(options.common, request)
             let found = try passkeys(of: site, context)
@@ -49,9 +45,8 @@ extension BrowserDoor {
             let allowed = found.filter { options.allows($0.credentialID) }
             // An answer at once would tell a page that lists accounts which of them are here.
             guard !allowed.isEmpty else { throw .refusal(.untilTimeout) }
-            let (passkey, isVerified) = try choose(allowed, PasskeyQuestion(site, house.browser), options.common)
-            let ceremony = PasskeyCeremony(
-                relyingParty: site.id, origin: site.origin, isVerified: isVerified)
+            let (passkey, isVerified) = try choose(allowed, site, options.common)
+            let ceremony = PasskeyCeremony(relyingParty: site.id, origin: site.origin, isVerified: isVerified)
             return .assertion(
                 try PasskeyFailure.storing { () throws(VaultError) in
                     try ceremony.sign(options, with: passkey, counter: try context.store.countSignature(of: passkey))
@@ -73,6 +68,12 @@ extension BrowserDoor {
         try answer.write(response)
     }
 
+    private func options<R>(
+        of request: BrowserRequest, _ parse: (JSONNode?, Span<UInt8>) throws(PasskeyRefusal) -> R
+    ) throws(PasskeyFailure) -> R {
+        try PasskeyFailure.refusing { () throws(PasskeyRefusal) in try request.message.with("publicKey", parse) }
+    }
+
     /// The passkeys of a site that programs may see, in the order in which they were made.
     private func passkeys(of site: RelyingParty, _ context: BrowserContext) throws(PasskeyFailure) -> [Passkey] {
         try PasskeyFailure.storing { () throws(VaultError) in try context.store.passkeys(of: site.id) }
@@ -92,10 +93,14 @@ extension BrowserDoor {
 
     /// Asks for a confirmation, or for the passphrase if the site requires the user to be verified.
     ///
+    /// - Parameter subject: without the names of the page, which could otherwise repeat a refused question by changing
+    ///   them.
     /// - Returns: whether the user has given the passphrase.
-    private func ask(_ question: PromptQuestion, _ options: CredentialOptions) throws(PasskeyFailure) -> Bool {
+    private func ask(
+        _ question: PromptQuestion, _ subject: String, _ options: CredentialOptions
+    ) throws(PasskeyFailure) -> Bool {
         let verifies = options.verification == .required
-        let outcome = questions.ask("passkey \(question.description)", unless: { nil }) {
+        let outcome = questions.ask("passkey \(subject)", unless: { nil }) {
             verifies ? house.verify(question) : house.confirm(question)
         }
         guard outcome == .done else { throw .refusal(verifies ? .unverified : .dismissed) }
@@ -103,21 +108,21 @@ extension BrowserDoor {
     }
 
     private func choose(
-        _ passkeys: [Passkey], _ question: PasskeyQuestion, _ options: CredentialOptions
+        _ passkeys: [Passkey], _ site: RelyingParty, _ options: CredentialOptions
     ) throws(PasskeyFailure) -> (Passkey, isVerified: Bool) {
+        let (question, subject) = (PasskeyQuestion(site, house.browser), "get \(site.id)")
         if let only = passkeys.first, passkeys.count == 1 {
-            return (only, try ask(question.signingIn(only.names), options))
+            return (only, try ask(question.signingIn(only.names), subject, options))
         }
-        let shown = question.choosing(passkeys.map(\.names))
+        let shown = passkeys.prefix(PasskeyQuestion.mostAccounts)
         var number: Int?
-        let outcome = questions.ask("passkey \(shown.description)", unless: { nil }) {
-            number = house.choose(shown, of: passkeys.count)
+        let outcome = questions.ask("passkey \(subject)", unless: { nil }) {
+            number = house.choose(question.choosing(shown.map(\.names)), of: shown.count)
             return number == nil ? .dismissed : .done
         }
-        guard outcome == .done, let number, passkeys.indices.contains(number) else { throw .refusal(.dismissed) }
-        let chosen = passkeys[number]
-        let isVerified = options.verification == .required ? try ask(question.signingIn(chosen.names), options) : false
-        return (chosen, isVerified)
+        guard outcome == .done, let number, shown.indices.contains(number) else { throw .refusal(.dismissed) }
+        guard options.verification == .required else { return (shown[number], false) }
+        return (shown[number], try ask(question.signingIn(shown[number].names), subject, options))
     }
 }
 

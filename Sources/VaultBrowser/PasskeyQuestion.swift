@@ -11,7 +11,7 @@ struct PasskeyQuestion {
     /// The maximum length of a name, in scalars.
     private static let longestName = 64
     /// The most accounts that a question shows.
-    private static let mostAccounts = 20
+    static let mostAccounts = 20
 
     init(_ site: RelyingParty, _ browser: String) { (self.site, self.browser) = (site, browser) }
 
@@ -30,7 +30,7 @@ struct PasskeyQuestion {
     func choosing(_ accounts: [Passkey.Names]) -> PromptQuestion {
         var lines = ["The browser \(PromptQuestion.quoted(browser)) wants to sign in with a passkey of this vault for"]
         lines += BrowserQuestions.lines(site.id)
-        lines += accounts.prefix(PasskeyQuestion.mostAccounts).enumerated().map { number, names in
+        lines += accounts.enumerated().map { number, names in
             "\(number + 1)  \(PasskeyQuestion.account(names))"
         }
         var question = PromptQuestion(lines)

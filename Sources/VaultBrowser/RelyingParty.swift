@@ -63,13 +63,7 @@ struct RelyingParty: Hashable, Sendable {
     /// "Is a registrable domain suffix of or is equal to" (HTML, 6.2), but never a public suffix, even as the host of
     /// the page itself.
     private static func may(_ domain: WebHost, claim claimed: WebHost, _ suffixes: PublicSuffixes) -> Bool {
-        guard domain.labels.suffix(claimed.labels.count).elementsEqual(claimed.labels) else { return false }
-        // A public suffix may be longer than the claimed domain. With `s3.example.com` in the list, a page below it
-        // would share `example.com` with the pages of other owners.
-        for count in claimed.labels.count...domain.labels.count
-        where suffixes.contains(Array(domain.labels.suffix(count))) {
-            return false
-        }
+        guard domain.hasOwner(of: claimed, suffixes) else { return false }
         guard domain != claimed else { return true }
         // Without a list, a domain above the page may be a public suffix. A top-level domain always is one.
         return !suffixes.isEmpty && claimed.labels.count >= 2

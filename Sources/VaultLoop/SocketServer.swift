@@ -17,7 +17,7 @@ package protocol SocketClient: Sendable {
 /// A socket whose clients may wait for a person or the vault, each without blocking the others. One thread waits for
 /// all of them; a client occupies another one only while it is served.
 package actor SocketServer {
-    /// What a server does with its clients.
+    /// The treatment of clients.
     package struct Rules: Sendable {
         /// Whether a client is served when it connects, or when it has sent something.
         let servesAtOnce: Bool
@@ -135,7 +135,7 @@ package actor SocketServer {
     private func served(_ descriptor: Int32, _ goesOn: Bool) {
         if !goesOn || listener == nil { return remove(descriptor) }
         clients[descriptor]?.isBusy = false
-        // What the client sent before it disconnected is still read.
+        // Data that the client sent before it disconnected are still read.
         clients[descriptor]?.hasHungUp = false
     }
 

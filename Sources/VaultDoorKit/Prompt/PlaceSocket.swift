@@ -12,9 +12,10 @@ package final class PlaceSocket {
     /// The timeout for a silent client, in seconds.
     fileprivate static let patience = 2
     fileprivate static let answer: UInt8 = 1
-    /// Clients are served one after another, in the order in which they connected.
+    /// Clients are served one after another, in the order in which they connected: at once, so that the timeout covers a
+    /// silent client, which would otherwise keep the only place.
     private static let rules = SocketServer.Rules(
-        servesAtOnce: false, mostClients: 1, refusesMore: false, sendingPatience: patience)
+        servesAtOnce: true, mostClients: 1, refusesMore: false, sendingPatience: patience)
 
     /// Returns the paths of `doors.sock` in `$XDG_RUNTIME_DIR/vault`, and of `doors-ssh.sock`, for a process that owns
     /// no name on the bus and runs beside one that does.

@@ -119,7 +119,24 @@ struct BrowserPasskeyTests {
         #expect(code(try client.register(site)) == 22)
         #expect(code(try client.register(site, site.creation(user: "eve", verification: "required"))) == 23)
         #expect(try client.house.vault.passkeys(of: nil).isEmpty)
+    }
+
+    @Test func `a page that was refused cannot ask at once under another name`() throws {
+        let client = try BrowserClient.associated()
+        let site = Site()
+        client.house.says(.dismissed)
+        #expect(code(try client.register(site)) == 22)
         client.house.says(.done)
+        let asked = client.house.questions.count
+        for user in ["bob", "cleo"] { #expect(code(try client.register(site, site.creation(user: user))) == 22) }
+        #expect(client.house.questions.count == asked)
+        // Another site is not held up.
+        _ = try id(try client.register(Site("example.org")))
+    }
+
+    @Test func `each sign-in asks the user anew`() throws {
+        let client = try BrowserClient.associated()
+        let site = Site()
         _ = try id(try client.register(site, site.creation(user: "bob")))
         let asked = client.house.questions.count
         for number in 1...2 {
@@ -235,6 +252,39 @@ struct BrowserPasskeyTests {
         let control = AccessControl(.whenUnlocked, constraints: 1).encoded
         try client.house.vault.update(record, with: ItemChanges(attributes: [.accessControl: .data(control)]))
         #expect(code(try client.signIn(Site())) == 31)
+    }
+
+    @Test func `a passkey that is deleted while the user is asked signs nothing`() throws {
+        let client = try BrowserClient.associated()
+        _ = try id(try client.register(Site()))
+        let vault = client.house.vault
+        client.house.whenAsked { _ = try? vault.delete(matching: Query(.key)) }
+        #expect(code(try client.signIn(Site())) == 31)
+    }
+
+    @Test func `a vault that is locked while the user is asked stores and signs nothing`() throws {
+        let client = try BrowserClient.associated()
+        _ = try id(try client.register(Site()))
+        let vault = client.house.vault
+        client.house.whenAsked { try? vault.lock() }
+        let members: [String: Any] = [
+            "keys": [["id": client.id, "key": base64(client.idKey)]], "publicKey": Site().request(),
+            "origin": Site().origin,
+        ]
+        #expect(try client.send("passkeys-get", members).errorCode == "1")
+        try vault.unlock(with: .passphrase(.of("pass")))
+        #expect(try vault.passkeys(of: nil).count == 1)
+    }
+
+    @Test func `of many accounts only those that are shown can be chosen`() throws {
+        let client = try BrowserClient.associated()
+        let site = Site()
+        for number in 1...21 {
+            _ = try id(try client.register(site, site.creation(user: "u\(number)", handle: [UInt8(number)])))
+        }
+        client.house.chooses(20)
+        #expect(code(try client.signIn(site)) == 22)
+        #expect(client.house.questions.last?.description.last == "20  'u20' ('Ada L.')")
     }
 
     @Test func `a passkey in a hidden group is not used, and excludes none`() throws {

@@ -80,6 +80,14 @@ struct WebPlaceTests {
         #expect(!matches(page, entry))
     }
 
+    @Test func `a suffix of the list that is longer than the login's host divides owners`() throws {
+        let suffixes = PublicSuffixes("com\ns3.example.com")
+        let login = try #require(WebHost("example.com"))
+        for (host, matches) in [("www.example.com", true), ("s3.example.com", false), ("x.s3.example.com", false)] {
+            #expect(try #require(WebHost(host)).isAtOrBelow(login, suffixes) == matches, "\(host)")
+        }
+    }
+
     @Test func `without a list the second labels of countries count`() {
         let none = PublicSuffixes()
         #expect(!matches("https://evil.co.uk/", "co.uk", none) && !matches("https://evil.com.au/", "com.au", none))
