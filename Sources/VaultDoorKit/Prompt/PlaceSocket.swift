@@ -12,8 +12,8 @@ package final class PlaceSocket {
     /// The timeout for a silent client, in seconds.
     fileprivate static let patience = 2
     fileprivate static let answer: UInt8 = 1
-    /// Clients are served one after another, in the order in which they connected: at once, so that the timeout covers a
-    /// silent client, which would otherwise keep the only place.
+    /// Clients are served one after another, in the order in which they connected: at once, so that the timeout covers
+    /// a silent client, which would otherwise keep the only place.
     private static let rules = SocketServer.Rules(
         servesAtOnce: true, mostClients: 1, refusesMore: false, sendingPatience: patience)
 
