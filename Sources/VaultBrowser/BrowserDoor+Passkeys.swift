@@ -213,9 +213,7 @@ extension JSONWriter {
             try name("results")
             try begin("{")
             for (name, result) in zip(["first", "second"], results) {
-                var text = try SecretBuffer(capacity: 44)
-                try result.withBytes { bytes throws(CryptoError) in try text.append(base64URL: bytes) }
-                try member(name, Secret(try text.take()))
+                try member(name, base64URL: result)
             }
             try end("}")
         }

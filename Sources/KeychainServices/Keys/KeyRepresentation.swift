@@ -18,19 +18,10 @@ struct KeyRepresentation {
     init?(_ bytes: Span<UInt8>, isRSA: Bool, isPrivate: Bool) {
         (self.isRSA, self.isPrivate) = (isRSA, isPrivate)
         if isRSA {
-            guard let numbers = KeyRepresentation.rsaNumbers(bytes, isPrivate: isPrivate) else { return nil }
-            let (modulus, exponent) = (numbers[0], numbers[1])
-            bits = modulus.count * 8 - bytes[modulus.lowerBound].leadingZeroBitCount
-            guard SecKey.rsaSizes.contains(bits), bytes[modulus.upperBound - 1] % 2 == 1,
-                bytes[exponent.upperBound - 1] % 2 == 1, exponent.count > 1 || bytes[exponent.lowerBound] > 1,
-                numbers.allSatisfy({ !$0.isEmpty && $0.count <= modulus.count }), exponent.count < modulus.count
+            guard let key = RSAKeyNumbers(bytes, in: 0..<bytes.count, isPrivate: isPrivate),
+                SecKey.rsaSizes.contains(key.bits)
             else { return nil }
-            self.numbers = numbers
-            var writer = DERWriter()
-            writer.put(DERTag.sequence) { inner in
-                for number in [modulus, exponent] { inner.putNumber(number.map { bytes[$0] }) }
-            }
-            publicRepresentation = writer.bytes
+            (bits, numbers, publicRepresentation) = (key.bits, key.ranges, key.publicKey(of: bytes))
         } else {
             guard let curve = KeyRepresentation.curve(of: bytes, isPrivate: isPrivate), bytes[0] == 4 else {
                 return nil
@@ -43,17 +34,6 @@ struct KeyRepresentation {
 
     private static func curve(of bytes: Span<UInt8>, isPrivate: Bool) -> NISTCurve? {
         NISTCurve.allCases.first { $0.pointLength + (isPrivate ? $0.length : 0) == bytes.count }
-    }
-
-    private static func rsaNumbers(_ bytes: Span<UInt8>, isPrivate: Bool) -> [Range<Int>]? {
-        var reader = DERReader(bytes)
-        guard let content = reader.take(DERTag.sequence, of: bytes), reader.isAtEnd else { return nil }
-        reader = DERReader(content)
-        // Version 0: two primes.
-        if isPrivate { guard reader.takeNumber(of: bytes)?.isEmpty == true else { return nil } }
-        var numbers: [Range<Int>] = []
-        while let number = reader.takeNumber(of: bytes) { numbers.append(number) }
-        return reader.isAtEnd && numbers.count == (isPrivate ? 8 : 2) ? numbers : nil
     }
 
     /// Returns libcrypto's key, for one operation.

@@ -8,6 +8,7 @@ package import VaultFormat
 /// extension `prf` are fields.
 package struct Passkey: Sendable {
     private enum Name {
+        static let prefix = "passkey."
         static let relyingParty = "passkey.rp"
         static let relyingPartyName = "passkey.rp-name"
         static let user = "passkey.user"
@@ -18,6 +19,11 @@ package struct Passkey: Sendable {
         // Fields.
         static let userHandle = "passkey.user-handle"
         static let pseudoRandom = "passkey.prf"
+
+        static let attributes: Set = [
+            relyingParty, relyingPartyName, user, displayName, credential, backup, counter,
+        ]
+        static let fields: Set = [userHandle, pseudoRandom]
     }
 
     /// The names that a site chose for itself and its user, at most 256 bytes each. A page may choose any text, also
@@ -88,7 +94,7 @@ package struct Passkey: Sendable {
         fields[Name.pseudoRandom] = pseudoRandomKey
         // The site and the credential are in the primary key: an import cannot add a passkey twice.
         let itemKey = ItemKey.key(applicationLabel: label, applicationTag: "\(relyingParty) \(credential)")
-        var attributes = Passkey.attributes(of: algorithm)
+        var attributes = Passkey.attributes(of: publicKey)
         attributes[.label] = .string(names.user.isEmpty ? relyingParty : "\(names.user) @ \(relyingParty)")
         attributes[.accessGroup] = group.map(AttributeValue.string)
         item = Item(
@@ -96,11 +102,12 @@ package struct Passkey: Sendable {
     }
 
     /// The attributes that Apple's calls give to a private key of the kind.
-    private static func attributes(of algorithm: COSEAlgorithm) -> [Attribute: AttributeValue] {
-        [
-            .keyClass: 1, .type: .number(KeyType.number(of: algorithm)), .keySizeInBits: 256, .effectiveKeySize: 256,
-            .isPermanent: true, .isPrivate: true, .isExtractable: true, .canSign: true, .canDecrypt: false,
-            .canDerive: false,
+    private static func attributes(of key: COSEKey) -> [Attribute: AttributeValue] {
+        let size = AttributeValue.number(Int64(key.bits))
+        return [
+            .keyClass: 1, .type: .number(KeyType.number(of: key.algorithm)), .keySizeInBits: size,
+            .effectiveKeySize: size, .isPermanent: true, .isPrivate: true, .isExtractable: true,
+            .canSign: true, .canDecrypt: false, .canDerive: false,
         ]
     }
 
@@ -158,6 +165,17 @@ package struct Passkey: Sendable {
     package func pseudoRandomKey() throws(VaultError) -> Secret? {
         guard item.fieldNames.contains(Name.pseudoRandom) else { return nil }
         return try opened(Name.pseudoRandom)
+    }
+
+    /// The attributes that begin with `passkey.` and are not parts of every passkey: an import keeps statements of its
+    /// source there.
+    package var furtherAttributes: [String: String] {
+        item.userAttributes.filter { $0.key.hasPrefix(Name.prefix) && !Name.attributes.contains($0.key) }
+    }
+
+    /// The names of such fields.
+    package var furtherFields: [String] {
+        item.fieldNames.filter { $0.hasPrefix(Name.prefix) && !Name.fields.contains($0) }.sorted()
     }
 
     private func opened(_ field: String?) throws(VaultError) -> Secret {

@@ -9,6 +9,7 @@ package struct PasskeyKey: ~Copyable, Sendable {
     private enum Numbers: ~Copyable, Sendable {
         case p256(AsymmetricKey)
         case ed25519(SigningKey)
+        case rsa(AsymmetricKey)
     }
 
     private let numbers: Numbers
@@ -16,12 +17,13 @@ package struct PasskeyKey: ~Copyable, Sendable {
 
     /// - Parameter der: PKCS#8, in any of the forms that ``PKCS8PrivateKey`` reads.
     /// - Throws: `.authenticationFailed` for another kind of key, and for a public key that does not belong to an
-    ///   Ed25519 seed: see ``check()`` for P-256; `.unavailable` for P-256 without libcrypto 3.
+    ///   Ed25519 seed: see ``check()`` for the others; `.unavailable` for P-256 without libcrypto 3.
     package init(_ der: Span<UInt8>) throws(CryptoError) {
         guard let place = PKCS8PrivateKey(der) else { throw .authenticationFailed }
         switch place.kind {
         case .p256: self = try PasskeyKey.p256(place, of: der)
         case .ed25519: self = try PasskeyKey.ed25519(place, of: der)
+        case .rsa: self = try PasskeyKey.rsa(place, of: der)
         }
     }
 
@@ -59,18 +61,30 @@ package struct PasskeyKey: ~Copyable, Sendable {
         return PasskeyKey(.ed25519(key), .edDSA(publicKey))
     }
 
-    /// Checks a key that was imported: whether the private number and the point belong together.
+    private static func rsa(_ place: PKCS8PrivateKey, of der: Span<UInt8>) throws(CryptoError) -> PasskeyKey {
+        guard let numbers = RSAKeyNumbers(der, in: place.secret, isPrivate: true),
+            rsaSizes.contains(numbers.bits)
+        else { throw .authenticationFailed }
+        let publicKey = COSEKey.rs256(n: der.array(numbers.ranges[0]), e: der.array(numbers.ranges[1]))
+        return PasskeyKey(.rsa(try AsymmetricKey(rsa: der, numbers.ranges)), publicKey)
+    }
+
+    /// The sizes of the modulus in bits: smaller ones are weak, larger ones slow.
+    private static let rsaSizes = 2048...8192
+
+    /// Checks a key that was imported: whether the private and the public numbers belong together.
     ///
     /// - Throws: `.authenticationFailed`, `.unavailable`.
     package borrowing func check() throws(CryptoError) {
         switch numbers {
         case .p256(let key): try key.check()
+        case .rsa(let key): try key.check()
         case .ed25519: break
         }
     }
 
     /// Signs a message: with P-256 ECDSA over its SHA-256, as a SEQUENCE of two INTEGERs in DER, 8 to 72 bytes; with
-    /// Ed25519 RFC 8032, 64 bytes.
+    /// Ed25519 RFC 8032, 64 bytes; with RSA PKCS#1 v1.5 over its SHA-256, as long as the modulus.
     ///
     /// - Throws: `.authenticationFailed` for a private number outside the curve; `.unavailable` without libcrypto 3.
     package borrowing func sign(_ message: Span<UInt8>) throws(CryptoError) -> [UInt8] {
@@ -81,6 +95,9 @@ package struct PasskeyKey: ~Copyable, Sendable {
         case .ed25519(let key):
             let nothing: [UInt8] = []
             return try key.sign(nothing.span, message)
+        case .rsa(let key):
+            let digest = try MessageAuthentication.plainSHA256(message)
+            return try key.sign(digest.span, .pkcs1, .sha256)
         }
     }
 

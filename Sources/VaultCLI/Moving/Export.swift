@@ -119,18 +119,22 @@ struct Export: ParsableCommand {
         let items = try [ItemClass.genericPassword, .internetPassword].flatMap { itemClass -> [Item] in
             try vault.allMatching(Query(itemClass))
         }
-        // No format supports these classes, which is reported.
+        let passkeys = try vault.passkeys(of: nil).map(\.item)
+        // No format supports these classes, apart from passkeys, which is reported.
         let others = try [ItemClass.certificate, .key].flatMap { itemClass -> [Item] in
             var query = Query(itemClass)
             (query.presence, query.leavesOutLocked) = (.leftOut, true)
-            return try vault.allMatching(query)
+            return try vault.allMatching(query).filter { Passkey($0) == nil }
         }
-        guard !items.isEmpty else { throw CommandError(.notFound, "there is nothing to export") }
+        let count = items.count + passkeys.count
+        guard count > 0 else { throw CommandError(.notFound, "there is nothing to export") }
         if !yes {
             let how = format.isClear ? "IN CLEAR" : "encrypted"
-            try Confirmation.ask("Write \(items.count.grouped) items \(how) to '\(file.printable)'?")
+            try Confirmation.ask("Write \(count.grouped) items \(how) to '\(file.printable)'?")
         }
-        var entries = try Progress.during("opening") { report in try ExportedEntries(items + others, progress: report) }
+        var entries = try Progress.during("opening") { report in
+            try ExportedEntries(items + passkeys + others, progress: report)
+        }
         switch format {
         case .csv:
             guard let layout = CSVLayout.named(layout) else { return }
@@ -148,8 +152,8 @@ struct Export: ParsableCommand {
             try write(database, to: file)
         case .pass: try writeTree(&entries, to: file)
         }
-        let count = entries.entries.count - entries.missing
-        let what = count == 1 ? "one entry" : "\(count.grouped) entries"
+        let written = entries.entries.count - entries.missing
+        let what = written == 1 ? "one entry" : "\(written.grouped) entries"
         Output.note("wrote \(what)\(format.isClear ? ", in clear" : "")")
         for (what, count) in entries.leftOut.sorted(by: { $0.key < $1.key }) {
             Output.warn("the format has no room for \(what): \(count.grouped) left out")

@@ -8,6 +8,21 @@ extension SecretBytes {
     ///
     /// The corresponding C function is `sodium_base642bin`, which takes as long for any text of a length.
     package static func decoding(base64 text: Span<UInt8>) throws(CryptoError) -> SecretBytes? {
+        try decoding(text, ignoring: " \n\r\t", sodium_base64_VARIANT_ORIGINAL)
+    }
+
+    /// Decodes base64 for URLs without padding (RFC 4648, section 5).
+    ///
+    /// - Returns: `nil` if the text is not in that form: other characters, padding, or unused bits other than 0.
+    ///
+    /// The corresponding C function is `sodium_base642bin`, which takes as long for any text of a length.
+    package static func decoding(base64URL text: Span<UInt8>) throws(CryptoError) -> SecretBytes? {
+        try decoding(text, ignoring: nil, sodium_base64_VARIANT_URLSAFE_NO_PADDING)
+    }
+
+    private static func decoding(
+        _ text: Span<UInt8>, ignoring ignored: String?, _ variant: Int32
+    ) throws(CryptoError) -> SecretBytes? {
         guard Sodium.ready else { throw .unavailable }
         let output = try SecretBytes(zeroed: text.count / 4 * 3 + 3)
         var length = 0
@@ -16,8 +31,7 @@ extension SecretBytes {
             unsafe text.withPointer { text, count in
                 unsafe text.withMemoryRebound(to: CChar.self, capacity: count) { text in
                     unsafe sodium_base642bin(
-                        output, count / 4 * 3 + 3, text, count, " \n\r\t", &length, nil,
-                        sodium_base64_VARIANT_ORIGINAL)
+                        output, count / 4 * 3 + 3, text, count, ignored, &length, nil, variant)
                 }
             }
         }

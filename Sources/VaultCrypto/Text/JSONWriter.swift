@@ -48,6 +48,13 @@ package struct JSONWriter: ~Copyable {
         needsComma = true
     }
 
+    /// Writes bytes in base64 for URLs, without padding (RFC 4648, section 5).
+    package mutating func member(_ name: String, base64URL bytes: Secret) throws(CryptoError) {
+        var text = try SecretBuffer(capacity: (bytes.count * 4 + 2) / 3 + 2)
+        try bytes.withBytes { bytes throws(CryptoError) in try text.append(base64URL: bytes) }
+        try member(name, Secret(try text.take()))
+    }
+
     package mutating func member(_ name: String, raw text: String) throws(CryptoError) {
         try self.name(name)
         try buffer.append(text)

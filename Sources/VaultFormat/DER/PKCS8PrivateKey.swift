@@ -11,12 +11,15 @@ package struct PKCS8PrivateKey: Hashable, Sendable {
         case p256
         /// RFC 8410.
         case ed25519
+        /// RFC 3279, 2.3.1.
+        case rsa
     }
 
     package let kind: Kind
-    /// 32 bytes: the private number of P-256, big-endian, or the seed of Ed25519.
+    /// 32 bytes: the private number of P-256, big-endian, or the seed of Ed25519; for RSA the key in PKCS#1.
     package let secret: Range<Int>
-    /// For P-256 4, x and y; for Ed25519 32 bytes. `nil` if the writer omitted it. Not checked to belong to the secret.
+    /// For P-256 4, x and y; for Ed25519 32 bytes. `nil` if the writer omitted it, and for RSA. Not checked to belong to
+    /// the secret.
     package let publicKey: Range<Int>?
 
     private static let secretLength = 32
@@ -58,12 +61,17 @@ package struct PKCS8PrivateKey: Hashable, Sendable {
                 return nil
             }
             self.init(.ed25519, seed, publicKey, length: 32)
+        case ObjectIDs.rsaEncryption:
+            guard algorithm.parameters?.tag == DERTag.null, algorithm.parameters?.content.isEmpty == true, publicKey == nil,
+                RSAKeyNumbers(der, in: key, isPrivate: true) != nil
+            else { return nil }
+            self.init(.rsa, key, nil, length: 0)
         default: return nil
         }
     }
 
     private init?(_ kind: Kind, _ secret: Range<Int>, _ publicKey: Range<Int>?, length: Int) {
-        guard secret.count == PKCS8PrivateKey.secretLength, publicKey.map({ $0.count == length }) ?? true else {
+        guard kind == .rsa || secret.count == PKCS8PrivateKey.secretLength, publicKey.map({ $0.count == length }) ?? true else {
             return nil
         }
         (self.kind, self.secret, self.publicKey) = (kind, secret, publicKey)

@@ -16,6 +16,8 @@ package enum COSEKey: Hashable, Sendable {
     case es256(x: [UInt8], y: [UInt8])
     /// 32 bytes (RFC 8032, 5.1.5). Not checked to be a point.
     case edDSA([UInt8])
+    /// Modulus and exponent, big-endian without leading zero bytes (RFC 8230, 4).
+    case rs256(n: [UInt8], e: [UInt8])
 
     private enum Label {
         static let type = 1
@@ -23,11 +25,14 @@ package enum COSEKey: Hashable, Sendable {
         static let curve = -1
         static let x = -2
         static let y = -3
+        static let modulus = -1
+        static let exponent = -2
     }
 
     private enum KeyType {
         static let pair = CBORValue(1)
         static let doubleCoordinates = CBORValue(2)
+        static let rsa = CBORValue(3)
     }
 
     private enum Curve {
@@ -48,14 +53,24 @@ package enum COSEKey: Hashable, Sendable {
         switch self {
         case .es256: .es256
         case .edDSA: .edDSA
+        case .rs256: .rs256
         }
     }
 
-    /// The key without a container: for P-256 4, x and y, for Ed25519 32 bytes.
+    /// The key without a container: for P-256 4, x and y, for Ed25519 32 bytes, for RSA PKCS#1.
     package var representation: [UInt8] {
         switch self {
         case .es256(let x, let y): [4] + x + y
         case .edDSA(let key): key
+        case .rs256(let n, let e): RSAKeyNumbers.publicKey(modulus: n, exponent: e)
+        }
+    }
+
+    /// The size of the curve or of the modulus.
+    package var bits: Int {
+        switch self {
+        case .es256, .edDSA: 256
+        case .rs256(let n, _): n.count * 8 - (n.first?.leadingZeroBitCount ?? 0)
         }
     }
 
@@ -72,20 +87,33 @@ package enum COSEKey: Hashable, Sendable {
             .map([
                 pair(Label.type, KeyType.pair), algorithm, pair(Label.curve, Curve.ed25519), pair(Label.x, .bytes(key)),
             ])
+        case .rs256(let n, let e):
+            .map([
+                pair(Label.type, KeyType.rsa), algorithm, pair(Label.modulus, .bytes(n)),
+                pair(Label.exponent, .bytes(e)),
+            ])
         }
     }
 
     /// Fails for another key or algorithm, a compressed point, and a key with further members, which WebAuthn does not
     /// allow.
     package init?(_ value: CBORValue) {
-        guard case .map(let pairs) = value, let x = value[Label.x]?.byteString, x.count == COSEKey.length else {
-            return nil
+        guard case .map(let pairs) = value else { return nil }
+        func number(_ label: Int) -> [UInt8]? {
+            value[label]?.byteString.flatMap { $0.count == COSEKey.length ? $0 : nil }
         }
-        switch (value[Label.type], value[Label.algorithm], value[Label.curve], pairs.count) {
-        case (KeyType.doubleCoordinates, CBORValue(COSEAlgorithm.es256.rawValue), Curve.p256, 5):
-            guard let y = value[Label.y]?.byteString, y.count == COSEKey.length else { return nil }
+        switch (value[Label.type], value[Label.algorithm], pairs.count) {
+        case (KeyType.doubleCoordinates, CBORValue(COSEAlgorithm.es256.rawValue), 5):
+            guard value[Label.curve] == Curve.p256, let x = number(Label.x), let y = number(Label.y) else { return nil }
             self = .es256(x: x, y: y)
-        case (KeyType.pair, CBORValue(COSEAlgorithm.edDSA.rawValue), Curve.ed25519, 4): self = .edDSA(x)
+        case (KeyType.pair, CBORValue(COSEAlgorithm.edDSA.rawValue), 4):
+            guard value[Label.curve] == Curve.ed25519, let x = number(Label.x) else { return nil }
+            self = .edDSA(x)
+        case (KeyType.rsa, CBORValue(COSEAlgorithm.rs256.rawValue), 4):
+            guard let n = value[Label.modulus]?.byteString, let e = value[Label.exponent]?.byteString,
+                n.first ?? 0 > 0, e.first ?? 0 > 0
+            else { return nil }
+            self = .rs256(n: n, e: e)
         default: return nil
         }
     }

@@ -33,6 +33,9 @@ package enum BitwardenExport {
             }
             try write(entry, &json, &entries)
             entries.leaveOut("attachments", entry.attachments.count)
+            entries.leaveOut(
+                "passkeys with a key other than of P-256", entry.passkeys.count { !BitwardenPasskey.canWrite($0) })
+            entries.leaveOut("keys of the passkey extension prf", entry.passkeys.count { $0.pseudoRandomKey != nil })
         }
         try json.end("]")
         try json.end("}")
@@ -104,7 +107,7 @@ package enum BitwardenExport {
 
     /// Returns the type that loses no part of an entry: the original one if possible, else a login.
     private static func fittingKind(of entry: ExportEntry) -> Kind {
-        let isLogin = !entry.urls.isEmpty || entry.otp != nil
+        let isLogin = !entry.urls.isEmpty || entry.otp != nil || !entry.passkeys.isEmpty
         if isServed(entry) { return .key }
         switch entry.kind {
         case "secure note": return isLogin || !entry.user.isEmpty || entry.notes != nil ? .login : .note
@@ -214,13 +217,17 @@ package enum BitwardenExport {
             try json.member("fido2Credentials", raw: entry.fields.remove(at: index).secret)
             return
         }
-        let passkeys = try Passkey.take(from: &entry)
-        guard !passkeys.isEmpty else { return }
+        let parts = try BitwardenPasskey.takeParts(from: &entry)
+        let passkeys = entry.passkeys.filter { BitwardenPasskey.canWrite($0) }
+        guard !parts.isEmpty || !passkeys.isEmpty else { return }
         try json.name("fido2Credentials")
         try json.begin("[")
         for passkey in passkeys {
+            try BitwardenPasskey.write(passkey, created: entry.created.formatted(.iso8601), &json)
+        }
+        for members in parts {
             try json.begin("{")
-            for (member, value) in passkey { try json.member(member, value) }
+            for (member, value) in members { try json.member(member, value) }
             try json.end("}")
         }
         try json.end("]")

@@ -5,6 +5,7 @@ package import VaultCrypto
 /// Logins as comma-separated values, in the columns of a product.
 package enum CSVExport {
     package static func text(_ entries: inout ExportedEntries, for layout: CSVLayout) throws(ImportError) -> Secret {
+        entries.leaveOutPasskeys()
         var writer = try CSVWriter()
         for (index, column) in layout.columns.enumerated() {
             try writer.cell(column.name, isFirst: index == 0, isQuoted: layout.product == "firefox")

@@ -23,6 +23,7 @@ package struct ExportEntry: Sendable {
     /// The attributes that are booleans in the format of origin.
     package var booleans: Set<String> = []
     package var attachments: [(name: String, content: Secret)] = []
+    package var passkeys: [PortablePasskey] = []
     package let created: Date
     package let modified: Date
 
@@ -74,6 +75,28 @@ package struct ExportEntry: Sendable {
         }
         booleans = Set((user[ImportNames.booleans] ?? "").split(separator: "\n").map(String.init))
     }
+
+    /// An entry for a passkey without a login.
+    init(_ portable: PortablePasskey) {
+        let passkey = portable.passkey
+        id = passkey.item.record?.id ?? UUID()
+        source = nil
+        (created, modified) = (passkey.item.record?.created ?? Date(), passkey.item.record?.modified ?? Date())
+        let name = passkey.names.relyingParty
+        title = "\(name.isEmpty ? passkey.relyingParty : name) (Passkey)"
+        user = passkey.names.user
+        urls = ["https://\(passkey.relyingParty)"]
+        folder = ""
+        passkeys = [portable]
+    }
+
+    /// Returns whether a URL of the entry is one of the passkey's site.
+    func isLogin(for passkey: Passkey) -> Bool {
+        urls.contains { url in
+            guard let host = WebAddress(url)?.host else { return false }
+            return host == passkey.relyingParty || host.hasSuffix("." + passkey.relyingParty)
+        }
+    }
 }
 
 extension Item {
@@ -104,18 +127,26 @@ extension Secret {
 /// The entries to be exported, and the parts that a format cannot represent.
 package struct ExportedEntries: Sendable {
     package private(set) var entries: [ExportEntry] = []
+    /// The number of entries at the end that are passkeys without a login.
+    private var lonePasskeys = 0
     /// The numbers of omitted parts, by description.
     package private(set) var leftOut: [String: Int] = [:]
 
     /// - Parameters:
-    ///   - items: non-passwords are omitted, and so are items that belong to the device or to services.
+    ///   - items: certificates and keys other than passkeys are omitted, and so are items that belong to the device or
+    ///     to services.
     ///   - progress: receives the share of opened items, from 0 to 1.
     package init(_ items: [Item], progress: (Double) -> Void = { _ in }) throws(ImportError) {
         let staying: Set<String> = ["device-identifiers", "systemd"]
         var attachments: [(parent: String, name: String, item: Item)] = []
+        var passkeys: [Passkey] = []
         var places: [String: Int] = [:]
         for (index, item) in items.enumerated() {
             guard !staying.contains(item[.accessGroup]?.text ?? "") else { continue }
+            if let passkey = Passkey(item) {
+                passkeys.append(passkey)
+                continue
+            }
             if let what = ExportedEntries.unsayable(item.itemClass) {
                 leaveOut(what)
                 continue
@@ -146,6 +177,29 @@ package struct ExportedEntries: Sendable {
                 }
             } catch { throw .outside(error) }
         }
+        let accounts = Dictionary(grouping: entries.indices) { entries[$0].user }
+        for passkey in passkeys {
+            do throws(VaultError) {
+                let portable = try PortablePasskey(passkey)
+                let parent = ExportedEntries.parent(of: passkey).flatMap { places[$0] }
+                let logins = accounts[passkey.names.user] ?? []
+                if let place = parent ?? logins.first(where: { entries[$0].isLogin(for: passkey) }) {
+                    entries[place].passkeys.append(portable)
+                } else {
+                    entries.append(ExportEntry(portable))
+                    lonePasskeys += 1
+                }
+            } catch { throw .outside(error) }
+        }
+    }
+
+    /// Returns the source of the entry with which a passkey was imported.
+    private static func parent(of passkey: Passkey) -> String? {
+        guard var source = passkey.item.userAttributes[ImportNames.source]?[...] else { return nil }
+        // A further passkey has a number behind it.
+        if let mark = source.lastIndex(of: "~"), Int(source[mark...].dropFirst()) != nil { source = source[..<mark] }
+        guard source.hasSuffix(ImportNames.passkeySuffix) else { return nil }
+        return String(source.dropLast(ImportNames.passkeySuffix.count))
     }
 
     /// Returns the name of a class that no format can represent; `nil` for other classes.
@@ -173,6 +227,13 @@ package struct ExportedEntries: Sendable {
     mutating func leaveOutWhole(_ what: String) {
         leaveOut(what)
         missing += 1
+    }
+
+    /// Omits all passkeys.
+    mutating func leaveOutPasskeys() {
+        leaveOut("passkeys", entries.reduce(0) { $0 + $1.passkeys.count })
+        entries.removeLast(lonePasskeys)
+        lonePasskeys = 0
     }
 
     mutating func leaveOut(_ what: String, _ count: Int = 1) {

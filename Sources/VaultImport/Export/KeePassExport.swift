@@ -43,9 +43,10 @@ package enum KeePassExport {
     package static func text(_ entries: inout ExportedEntries) throws(ImportError) -> Secret {
         do throws(CryptoError) {
             var writer = try Writer()
-            let text = try writer.document(entries.entries)
+            let text = try writer.document(KeePassPasskey.divided(entries.entries))
             entries.leaveOut("descriptions", entries.entries.count { $0.kind != nil })
             entries.leaveOut("characters that no XML can say", writer.unsayable)
+            KeePassPasskey.count(&entries)
             return text
         } catch { throw .cryptography(error) }
     }
@@ -162,6 +163,12 @@ package enum KeePassExport {
             }
             for (name, value) in entry.attributes where name != "tags" && name != "expires" {
                 try string(taking(name), value)
+            }
+            if let passkey = entry.passkeys.first {
+                for (name, value) in KeePassPasskey.attributes(of: passkey) { try string(taking(name), value) }
+                for (name, value) in try KeePassPasskey.secrets(of: passkey) {
+                    try string(taking(name), value, isProtected: true)
+                }
             }
             if let otp = entry.otp { try string("otp", otp, isProtected: true) }
             for (name, secret) in entry.fields { try string(taking(name), secret, isProtected: true) }

@@ -10,6 +10,7 @@ package enum PassExport {
         _ entries: inout ExportedEntries, for recipient: String, _ world: ImportWorld,
         _ write: (_ name: String, _ bytes: Secret) throws -> Void
     ) throws(ImportError) {
+        entries.leaveOutPasskeys()
         try outside { try write(".gpg-id", Secret(plain: recipient + "\n")) }
         var taken: Set<String> = []
         let all = entries.entries

@@ -105,9 +105,7 @@ package enum Bitwarden {
         login.user = parts["username"]?.text ?? ""
         login.password = try parts["password"]?.secret()
         login.addField(ImportNames.otp, try parts["totp"]?.secret())
-        for (index, passkey) in (parts["fido2Credentials"]?.elements ?? []).enumerated() {
-            try Passkey.read(passkey, number: index + 1, &login)
-        }
+        try BitwardenPasskey.read(parts["fido2Credentials"]?.elements ?? [], &login)
     }
 
     /// Reads the password history, whose entries have the end of their use, latest first.

@@ -271,6 +271,7 @@ final class KeePassXML {
         }
         if entry.expires { entry.login.addAttribute("expires", KeePassTime.text(entry.expiry)) }
         try addSeed(to: &entry)
+        try KeePassPasskey.read(&entry.login)
         // The path excludes the root group, which every database has.
         let folders = groups.dropFirst().map(\.name)
         entry.login.folder = folders.joined(separator: "/")

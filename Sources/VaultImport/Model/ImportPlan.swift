@@ -46,6 +46,7 @@ package struct ImportPlan {
     /// The number of entries with each source, and the last number given to an item to make its key unique.
     private var sources: [String: Int] = [:]
     private var ownKeys: [ImportKey: Int] = [:]
+    private var passkeys: PasskeyPlan
     /// Items of other sources that an entry of this one updates.
     private var claimed: Set<[UInt8]> = []
 
@@ -63,6 +64,7 @@ package struct ImportPlan {
         self.history = history
         self.origin = origin.map { Fingerprint.Origin($0) }
         (self.format, self.store, self.group, self.replaces) = (format, store, group, replaces)
+        passkeys = try PasskeyPlan(in: store, group: group, replaces: replaces)
         try look()
         for login in logins.logins { try plan(login) }
         for (place, reason) in logins.skipped {
@@ -77,7 +79,7 @@ package struct ImportPlan {
     ///
     /// - Parameter progress: receives the finished share, from 0 to 1.
     package mutating func carryOut(_ progress: (Double) -> Void) throws(ImportError) {
-        let count = Double(additions.count + updates.count)
+        let count = Double(additions.count + updates.count + passkeys.count)
         var done = 0
         while done < additions.count {
             let part = additions[done..<min(done + ImportPlan.batch, additions.count)]
@@ -107,6 +109,7 @@ package struct ImportPlan {
             done += 1
             progress(Double(done) / count)
         }
+        try passkeys.carryOut()
         (additions, updates) = ([], [])
     }
 
@@ -140,6 +143,16 @@ package struct ImportPlan {
             // Attachments have no older passwords.
             login.olderPasswords = []
         }
+        for passkey in login.passkeys { plan(passkey, of: login) }
+    }
+
+    private mutating func plan(_ portable: PortablePasskey, of login: Login) {
+        let source = unique(login.source(of: format) + ImportNames.passkeySuffix)
+        let (outcome, reason) = passkeys.plan(portable, source: source)
+        report.lines.append(
+            ImportReport.Line(
+                place: login.place, service: portable.passkey.relyingParty, account: portable.passkey.names.user,
+                source: source, outcome: outcome, reason: reason))
     }
 
     private mutating func plan(_ item: Item, of login: Login) throws(ImportError) {

@@ -53,6 +53,7 @@ package struct Login: Sendable {
     /// The content type of the password, as stated by its program (RFC 2045, 5.1); `nil` for text.
     package var contentType: String?
     package var attachments: [Attachment] = []
+    package var passkeys: [PortablePasskey] = []
     /// The attributes that are booleans at the source, not texts.
     package var booleans: Set<String> = []
     /// The times of creation and last change at the source.
@@ -100,6 +101,8 @@ package enum ImportNames {
     static let booleans = "vault.boolean"
     /// The content type of the secret, if not text; part of the item like its user attributes.
     package static let contentType = "vault.content-type"
+    /// The end of ``source`` for a passkey of an entry, in front of a number for a second one.
+    static let passkeySuffix = "/passkey"
     package static let folder = "folder"
     /// The first URL as written, if server, protocol, port and path do not cover all of it.
     package static let url = "url"

@@ -96,6 +96,22 @@ extension Secret {
         }
     }
 
+    /// Decodes base64 for URLs without padding (RFC 4648, 5); `nil` if invalid.
+    func decodedBase64URL() throws(ImportError) -> Secret? {
+        try secured { () throws(CryptoError) in
+            guard let bytes = try withBytes({ text throws(CryptoError) in try SecretBytes.decoding(base64URL: text) })
+            else { return nil }
+            return Secret(bytes)
+        }
+    }
+
+    /// Encodes as base64 for URLs without padding (RFC 4648, 5).
+    func encodedBase64URL() throws(CryptoError) -> Secret {
+        var text = try SecretBuffer(capacity: (count * 4 + 2) / 3 + 2)
+        try withBytes { bytes throws(CryptoError) in try text.append(base64URL: bytes) }
+        return Secret(try text.take())
+    }
+
     /// Makes a secret of text that was not secret at its source.
     convenience init(plain text: String) throws(ImportError) {
         let bytes = Array(text.utf8)

@@ -94,6 +94,11 @@ package struct JSONValue {
         }
     }
 
+    /// Returns the bytes of a string in base64 for URLs without padding (RFC 4648, 5); `nil` for another value.
+    func decodedBase64URL() throws(ImportError) -> Secret? {
+        isString ? try secret()?.decodedBase64URL() : nil
+    }
+
     /// Returns the JSON source text of the value.
     func source() throws(ImportError) -> Secret {
         let range = isString ? node.range.lowerBound - 1..<node.range.upperBound + 1 : node.range

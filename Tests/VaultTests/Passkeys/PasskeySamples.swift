@@ -64,6 +64,14 @@ enum PasskeySamples {
         case .edDSA:
             let nothing: [UInt8] = []
             try SigningKey.verify(signature.span, nothing.span, message.span, publicKey: representation.span)
+        case .rs256:
+            let digest = try DigestAlgorithm.sha256.digest(of: message.span)
+            let place = representation.indices
+            guard let numbers = RSAKeyNumbers(representation.span, in: place, isPrivate: false) else {
+                throw .authenticationFailed
+            }
+            try AsymmetricKey(rsa: representation.span, numbers.ranges)
+                .verify(signature.span, of: digest.span, .pkcs1, .sha256)
         }
     }
 
