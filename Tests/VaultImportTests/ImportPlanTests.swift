@@ -71,6 +71,31 @@ struct ImportPlanTests {
         #expect(try vault.all().count == 1 && Self.logins(changed).stored(in: vault).counts == "unchanged 1")
     }
 
+    @Test(arguments: [nil, "", "two"]) func `an entry without a password changes with its source`(_ next: String?)
+        throws
+    {
+        let vault = try Vault.inMemory(accessGroups: .standard)
+        for (first, id) in [(nil, "1"), ("", "2")] as [(String?, String)] {
+            func login(_ pin: String, _ password: String?) throws -> Login {
+                try Self.login(id) { login in
+                    login.user = id
+                    login.password = try password.map { try Secret(text: $0) }
+                    login.fields = [("pin", try Secret(text: pin))]
+                }
+            }
+            try Self.logins(login("1", first)).stored(in: vault)
+            #expect(try Self.logins(login("1", first)).stored(in: vault).counts == "unchanged 1")
+            #expect(try Self.logins(login("2", next)).stored(in: vault).counts == "updated 1")
+            #expect(try Self.logins(login("2", next)).stored(in: vault).counts == "unchanged 1")
+            let item = try #require(try vault.all().last)
+            #expect(try item.openedSecret(field: "pin")?.text == "2" && item.openedSecret()?.text == next ?? "")
+            // What changed here as well stays.
+            try vault.update(
+                try #require(item.record), with: ItemChanges(fields: ["pin": .some(try Secret(text: "3"))]))
+            #expect(try Self.logins(login("4", next)).stored(in: vault).counts == "differs 1")
+        }
+    }
+
     @Test func `what changed here stays, and on both sides is said`() throws {
         let vault = try Vault.inMemory(accessGroups: .standard)
         try Self.logins(Self.login("1")).stored(in: vault)

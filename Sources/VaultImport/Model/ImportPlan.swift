@@ -185,18 +185,19 @@ package struct ImportPlan {
         let field = try opened(existing, ImportNames.fingerprint)
         let base = field.flatMap { Fingerprint($0) }
         guard base != fingerprint else { return note(login, item, .unchanged) }
-        let current = try self.fingerprint(of: existing)
-        if current == fingerprint {
+        let current = try fingerprints(of: existing)
+        let isAsImported = base.map { current.contains($0) } ?? false
+        if current.contains(fingerprint) {
             // Both sides made the same change, which becomes the new baseline.
             note(login, item, .unchanged)
             try update(
                 existing, .some(ItemChanges(fields: [ImportNames.fingerprint: .some(fingerprint.field(origin))])))
         } else if !replaces, let origin, let earlier = field.flatMap({ Fingerprint.Origin($0) }), earlier != origin {
             note(login, item, .differs, "it came from another file before")
-        } else if current == base || replaces {
+        } else if isAsImported || replaces {
             note(login, item, .updated)
             guard existing.itemClass != item.itemClass else {
-                return try update(existing, .some(changes(of: existing, to: item, removing: current == base)))
+                return try update(existing, .some(changes(of: existing, to: item, removing: isAsImported)))
             }
             var replacement = item
             // No source has these attributes.
@@ -332,6 +333,19 @@ package struct ImportPlan {
     private func fingerprint(of item: Item) throws(ImportError) -> Fingerprint {
         do throws(VaultError) {
             return try Fingerprint(of: item) { field throws(VaultError) in try item.openedSecret(field: field) }
+        } catch { throw .outside(error) }
+    }
+
+    /// Returns the fingerprints that a stored item may have had when it was imported: with and without a secret if that
+    /// is empty, since a stored item with fields always has one.
+    private func fingerprints(of item: Item) throws(ImportError) -> [Fingerprint] {
+        let whole = try fingerprint(of: item)
+        guard try opened(item, nil)?.isEmpty == true else { return [whole] }
+        do throws(VaultError) {
+            let without = try Fingerprint(of: item) { field throws(VaultError) in
+                try field.flatMap { name throws(VaultError) in try item.openedSecret(field: name) }
+            }
+            return [whole, without]
         } catch { throw .outside(error) }
     }
 

@@ -1,0 +1,356 @@
+// SPDX-License-Identifier: Apache-2.0
+import Foundation
+import TestSupport
+import Testing
+import VaultCrypto
+import VaultFormat
+
+@testable import Vault
+@testable import VaultImport
+
+/// Passkeys of other products, in and out.
+struct PasskeyImportTests {
+    /// A key in PKCS#8, from a vector.
+    private static func key(_ name: String) throws -> [UInt8] {
+        [UInt8](hexadecimal: try #require(try Vectors.table("webauthn/pkcs8.txt")[name]))
+    }
+
+    private static func pem(_ name: String) throws -> String {
+        let text = Data(try key(name)).base64EncodedString(options: [.lineLength64Characters, .endLineWithLineFeed])
+        return "-----BEGIN PRIVATE KEY-----\n\(text)\n-----END PRIVATE KEY-----\n"
+    }
+
+    /// The attributes of KeePassXC, with some of them replaced or added.
+    private static func attributes(
+        _ key: String = "botan.p256", changes: [String: String] = [:]
+    ) throws -> [String: String] {
+        let all = [
+            "CREDENTIAL_ID": Base64URL.encoded([UInt8](1...32)), "PRIVATE_KEY_PEM": try pem(key),
+            "RELYING_PARTY": "example.com", "USERNAME": "ada", "USER_HANDLE": Base64URL.encoded([UInt8](7...22)),
+        ]
+        var named: [String: String] = [:]
+        for (name, value) in all { named["KPEX_PASSKEY_" + name] = value }
+        for (name, value) in changes { named[name.hasPrefix("KP") ? name : "KPEX_PASSKEY_" + name] = value }
+        return named
+    }
+
+    private static let protected = ["CREDENTIAL_ID", "PRIVATE_KEY_PEM", "USER_HANDLE", "PRF", "GENERATED_USER_ID"]
+
+    private static func entry(_ id: String, _ attributes: [String: String]) -> String {
+        let strings = attributes.sorted { $0.key < $1.key }.map { name, value in
+            let isProtected = protected.contains { name.hasSuffix("_" + $0) }
+            return ImportSamples.string(name, value, isProtected ? " ProtectInMemory=\"True\"" : "")
+        }
+        return "<Entry><UUID>\(id)</UUID>" + ImportSamples.string("Title", "Example (Passkey)")
+            + ImportSamples.string("UserName", "ada") + ImportSamples.string("URL", "https://example.com")
+            + strings.joined() + "</Entry>"
+    }
+
+    private static func keePass(_ entries: String...) throws -> ImportedLogins {
+        let reader = try KeePassXML()
+        let bytes = Array(ImportSamples.file(entries.joined()).utf8)
+        try reader.parse { take in try take(bytes.span) }
+        return reader.imported
+    }
+
+    private static func bitwarden(_ passkeys: String...) throws -> ImportedLogins {
+        let text = """
+            {"encrypted": false, "folders": [], "items": [{"id": "i1", "type": 1, "name": "Example", "login": {
+              "uris": [{"uri": "https://example.com"}], "username": "ada",
+              "fido2Credentials": [\(passkeys.joined(separator: ","))]}}]}
+            """
+        return try Bitwarden.logins(Document(text: text)) { throw ImportError.wrongPassphrase }
+    }
+
+    /// A passkey as Bitwarden writes it.
+    private static func credential(_ changes: [String: String] = [:]) throws -> String {
+        var members = [
+            ("credentialId", "\"00112233-4455-6677-8899-aabbccddeeff\""), ("keyType", "\"public-key\""),
+            ("keyAlgorithm", "\"ECDSA\""), ("keyCurve", "\"P-256\""),
+            ("keyValue", "\"\(Base64URL.encoded(try key("botan.p256")))\""), ("rpId", "\"example.com\""),
+            ("userHandle", "\"BwgJ\""), ("userName", "\"ada\""), ("counter", "\"0\""), ("rpName", "\"Example\""),
+            ("userDisplayName", "null"), ("discoverable", "\"true\""), ("creationDate", "\"2024-01-01T00:00:00.123Z\""),
+        ]
+        for index in members.indices { members[index].1 = changes[members[index].0] ?? members[index].1 }
+        let others = changes.filter { change in !members.contains { $0.0 == change.key } }.map { ($0.key, $0.value) }
+        return "{" + (members + others).map { "\"\($0.0)\":\($0.1)" }.joined(separator: ",") + "}"
+    }
+
+    private static func exported(_ vault: Vault) throws -> ExportedEntries {
+        try ExportedEntries(vault.all() + vault.allMatching(Query(.key)))
+    }
+
+    /// The attributes of passkeys in the entries of an export for KeePassXC.
+    private static func keePassAttributes(_ vault: Vault) throws -> [[String: String]] {
+        var entries = try exported(vault)
+        let reader = try KeePassXML()
+        let text = try KeePassExport.text(&entries).exposed
+        // Another prefix keeps the reader from making passkeys of them.
+        let hidden = String(decoding: text, as: UTF8.self).replacing("KPEX_", with: "_KPEX").replacing(
+            "KPXC_", with: "_KPXC")
+        let bytes = Array(hidden.utf8)
+        try reader.parse { take in try take(bytes.span) }
+        return reader.imported.logins.map { login in
+            let all = login.named.merging(login.texts) { first, _ in first }.filter { $0.key.hasPrefix("_KP") }
+            return Dictionary(
+                uniqueKeysWithValues: all.map {
+                    ($0.key.replacing("_KPEX", with: "KPEX_").replacing("_KPXC", with: "KPXC_"), $0.value)
+                })
+        }.filter { !$0.isEmpty }
+    }
+
+    private static func bitwardenPasskeys(_ vault: Vault) throws -> [String] {
+        var entries = try exported(vault)
+        let root = try JSONValue(Document(try BitwardenExport.text(&entries)))
+        return try (root["items"]?.elements ?? []).flatMap { item throws in
+            try (item["login"]?["fido2Credentials"]?.elements ?? []).map { try $0.source().text }
+        }
+    }
+
+    // MARK: Refusals
+
+    @Test(arguments: [
+        ("PRIVATE_KEY_PEM", "-----BEGIN PRIVATE KEY-----\nAAAA"), ("PRIVATE_KEY_PEM", "-----BEGIN PRIVATE KEY-----"),
+        ("PRIVATE_KEY_PEM", "-----BEGIN PRIVATE KEY----------END PRIVATE KEY-----"), ("CREDENTIAL_ID", "a+b/"),
+        ("CREDENTIAL_ID", ""), ("RELYING_PARTY", "Example.com"), ("RELYING_PARTY", ".com"), ("RELYING_PARTY", "é.com"),
+        ("RELYING_PARTY", ""), ("USER_HANDLE", ""), ("USER_HANDLE", String(repeating: "AAAA", count: 22)),
+        ("USER_HANDLE", "A"), ("USERNAME", String(repeating: "a", count: 257)), ("PRF", "AAAA"), ("PRF", "!"),
+    ])
+    func `an unusable passkey of KeePassXC stays with its entry, and comes out unchanged`(
+        _ name: String, _ value: String
+    ) throws {
+        let attributes = try Self.attributes(changes: [name: value])
+        let imported = try Self.keePass(Self.entry("u", attributes))
+        #expect(imported.logins[0].passkeys.isEmpty)
+        let vault = try Vault.inMemory(accessGroups: .standard)
+        try imported.stored(in: vault, of: "kdbx")
+        #expect(try vault.passkeys(of: nil).isEmpty)
+        #expect(try Self.keePassAttributes(vault) == [attributes.filter { !$0.value.isEmpty }])
+    }
+
+    @Test(arguments: ["p384", "p256.other-curve"]) func `another kind of key is no passkey`(_ name: String) throws {
+        #expect(try Self.keePass(Self.entry("u", Self.attributes(name))).logins[0].passkeys.isEmpty)
+    }
+
+    @Test(arguments: [
+        ["keyAlgorithm": "\"EdDSA\""], ["keyCurve": "\"P-384\""], ["keyValue": "\"S0VZ\""], ["keyValue": "null"],
+        ["counter": "\"-1\""], ["counter": "\"4294967296\""], ["counter": "null"], ["userHandle": "null"],
+        ["credentialId": "\"x\""], ["credentialId": "\"b64.\""], ["rpId": "\"https://example.com\""],
+    ])
+    func `an unusable passkey of Bitwarden stays with its login, and comes out unchanged`(
+        _ changes: [String: String]
+    ) throws {
+        let imported = try Self.bitwarden(Self.credential(), Self.credential(changes))
+        #expect(imported.logins[0].passkeys.count == 1)
+        let vault = try Vault.inMemory(accessGroups: .standard)
+        try imported.stored(in: vault, of: "bitwarden")
+        let out = try Self.bitwardenPasskeys(vault)
+        // Without a key or an identifier nothing is a passkey.
+        let isLost = changes["keyValue"] == "null"
+        #expect(out == [try Self.credential()] + (isLost ? [] : [try Self.credential(changes)]))
+    }
+
+    // MARK: KeePassXC
+
+    @Test(arguments: ["botan.p256", "botan.ed25519", "botan.rsa"])
+    func `a passkey that KeePassXC made signs, and comes out byte for byte`(_ name: String) throws {
+        let vault = try Vault.inMemory(accessGroups: .standard)
+        let attributes = try Self.attributes(name)
+        #expect(try Self.keePass(Self.entry("u", attributes)).stored(in: vault, of: "kdbx").counts == "added 2")
+        let passkey = try #require(try vault.passkeys(of: "example.com").first)
+        #expect(passkey.credentialID == [UInt8](1...32) && passkey.names.user == "ada" && passkey.counter == 0)
+        #expect(try passkey.userHandle().exposed == [UInt8](7...22) && !passkey.isBackupEligible)
+        #expect(try passkey.exportedKey().exposed == Self.key(name))
+        let message: [UInt8] = [1, 2, 3]
+        let key = try passkey.key()
+        try verify(try key.sign(message.span), of: message, by: key.publicKey)
+        #expect(try Self.keePassAttributes(vault) == [attributes])
+    }
+
+    private func verify(_ signature: [UInt8], of message: [UInt8], by key: COSEKey) throws {
+        let representation = key.representation
+        let digest = try DigestAlgorithm.sha256.digest(of: message.span)
+        switch key {
+        case .es256:
+            try AsymmetricKey(.p256, representation.span).verify(signature.span, of: digest.span, .ecdsa, nil)
+        case .edDSA:
+            let nothing: [UInt8] = []
+            try SigningKey.verify(signature.span, nothing.span, message.span, publicKey: representation.span)
+        case .rs256:
+            let numbers = try #require(
+                RSAKeyNumbers(representation.span, in: representation.indices, isPrivate: false)?.ranges)
+            try AsymmetricKey(rsa: representation.span, numbers)
+                .verify(signature.span, of: digest.span, .pkcs1, .sha256)
+        }
+    }
+
+    @Test(arguments: [
+        ["FLAG_BE": "1", "FLAG_BS": "1"], ["FLAG_BE": "1", "FLAG_BS": "0"], ["FLAG_BE": "0"], ["FLAG_BS": "1"], [:],
+    ])
+    func `flags and the key of prf come out as they were`(_ flags: [String: String]) throws {
+        let vault = try Vault.inMemory(accessGroups: .standard)
+        let secret = Data(repeating: 9, count: 32).base64EncodedString()
+        let attributes = try Self.attributes(changes: flags.merging(["PRF": secret]) { first, _ in first })
+        try Self.keePass(Self.entry("u", attributes)).stored(in: vault, of: "kdbx")
+        let passkey = try #require(try vault.passkeys(of: nil).first)
+        #expect(passkey.isBackupEligible == (flags["FLAG_BE"] == "1"))
+        #expect(try passkey.pseudoRandomKey()?.exposed == [UInt8](repeating: 9, count: 32))
+        #expect(try Self.keePassAttributes(vault) == [attributes])
+    }
+
+    @Test func `the text of a key comes out as it was`() throws {
+        let vault = try Vault.inMemory(accessGroups: .standard)
+        let pem = try Self.pem("botan.p256")
+        let texts = [
+            pem.replacing("\n", with: "\r\n"), String(pem.dropLast()), pem.replacing("\n", with: " "), pem + "\n",
+        ]
+        let entries = try texts.enumerated().map { index, text in
+            // A parser of XML takes a carriage return itself for a line end.
+            Self.entry(
+                "u\(index)",
+                try Self.attributes(changes: [
+                    "PRIVATE_KEY_PEM": text.replacing("\r\n", with: "&#13;\n"),
+                    "CREDENTIAL_ID": Base64URL.encoded([UInt8(index)]),
+                ]))
+        }
+        try Self.keePass(entries.joined()).stored(in: vault, of: "kdbx")
+        #expect(try vault.passkeys(of: nil).count == 4)
+        #expect(Set(try Self.keePassAttributes(vault).map { $0["KPEX_PASSKEY_PRIVATE_KEY_PEM"] }) == Set(texts))
+    }
+
+    @Test func `the names of StrongBox are read as KeePassXC reads them`() throws {
+        let attributes = try Self.attributes(changes: [
+            "GENERATED_USER_ID": Base64URL.encoded([5, 6]), "KPXC_PASSKEY_USERNAME": "grace",
+        ])
+        let passkey = try #require(try Self.keePass(Self.entry("u", attributes)).logins[0].passkeys.first?.passkey)
+        #expect(passkey.credentialID == [5, 6] && passkey.names.user == "grace")
+    }
+
+    @Test func `each passkey of a login is an entry for KeePassXC`() throws {
+        let vault = try Vault.inMemory(accessGroups: .standard)
+        try Self.bitwarden(Self.credential(), Self.credential(["credentialId": "\"b64.AQ\""]))
+            .stored(in: vault, of: "bitwarden")
+        let out = try Self.keePassAttributes(vault)
+        #expect(
+            Set(out.map { $0["KPEX_PASSKEY_CREDENTIAL_ID"] }) == ["ABEiM0RVZneImaq7zN3u_w", "AQ"] && out.count == 2)
+        #expect(out.allSatisfy { $0["KPEX_PASSKEY_FLAG_BE"] == "1" && $0["KPEX_PASSKEY_FLAG_BS"] == "1" })
+    }
+
+    // MARK: Bitwarden
+
+    @Test(arguments: [
+        [:], ["credentialId": "\"b64.AQIDBAUGBwg\""], ["rpName": "null"], ["discoverable": "\"false\""],
+        ["counter": "\"41\""], ["later": "{\"a\":[1,null]}"],
+    ])
+    func `a passkey of Bitwarden comes out byte for byte`(_ changes: [String: String]) throws {
+        let vault = try Vault.inMemory(accessGroups: .standard)
+        let text = try Self.credential(changes)
+        #expect(try Self.bitwarden(text).stored(in: vault, of: "bitwarden").counts == "added 2")
+        #expect(try Self.bitwardenPasskeys(vault) == [text])
+        let passkey = try #require(try vault.passkeys(of: "example.com").first)
+        #expect(passkey.isBackupEligible && passkey.algorithm == .es256)
+    }
+
+    @Test func `a counter goes on, here and in the export`() throws {
+        let vault = try Vault.inMemory(accessGroups: .standard)
+        try Self.bitwarden(Self.credential(["counter": "\"41\""])).stored(in: vault, of: "bitwarden")
+        #expect(try vault.countSignature(of: try #require(try vault.passkeys(of: nil).first)) == 42)
+        #expect(try Self.bitwardenPasskeys(vault) == [try Self.credential(["counter": "\"42\""])])
+        // Another import does not set the counter back.
+        let again = try Self.bitwarden(Self.credential(["counter": "\"41\""])).stored(in: vault, of: "bitwarden")
+        #expect(again.counts == "unchanged 2")
+        #expect(try vault.passkeys(of: nil).map(\.counter) == [42])
+    }
+
+    @Test func `what a format has no room for is counted`() throws {
+        let vault = try Vault.inMemory(accessGroups: .standard)
+        let prf = Data(repeating: 9, count: 32).base64EncodedString()
+        try Self.keePass(
+            Self.entry("u", Self.attributes("botan.ed25519", changes: ["PRF": prf])),
+            Self.entry("v", Self.attributes(changes: ["CREDENTIAL_ID": "AQ"]))
+        ).stored(in: vault, of: "kdbx")
+        #expect(try Self.bitwardenPasskeys(vault).count == 1)
+        var bitwarden = try Self.exported(vault)
+        _ = try BitwardenExport.text(&bitwarden)
+        #expect(
+            bitwarden.leftOut == [
+                "passkeys with a key other than of P-256": 1, "keys of the passkey extension prf": 1,
+            ])
+        let other = try Vault.inMemory(accessGroups: .standard)
+        try Self.bitwarden(Self.credential(["counter": "\"41\"", "userDisplayName": "\"Ada L.\""]))
+            .stored(in: other, of: "bitwarden")
+        var keePass = try Self.exported(other)
+        _ = try KeePassExport.text(&keePass)
+        #expect(keePass.leftOut == ["signature counters of passkeys": 1, "display names of passkeys": 1])
+        var csv = try Self.exported(other)
+        _ = try CSVExport.text(&csv, for: try #require(CSVLayout.named("apple")))
+        #expect(csv.leftOut["passkeys"] == 1 && csv.entries.count == 1)
+    }
+
+    // MARK: Twice
+
+    @Test func `a second import changes nothing, and another key under the same identifier only with consent`() throws {
+        let vault = try Vault.inMemory(accessGroups: .standard)
+        let first = try Self.keePass(Self.entry("u", Self.attributes()))
+        #expect(try first.stored(in: vault, of: "kdbx").counts == "added 2")
+        #expect(try first.stored(in: vault, of: "kdbx").counts == "unchanged 2")
+        let other = try Self.keePass(Self.entry("u", Self.attributes("botan.ed25519")))
+        #expect(try other.stored(in: vault, of: "kdbx").counts == "unchanged 1, differs 1")
+        #expect(try vault.passkeys(of: nil).map(\.algorithm) == [.es256])
+        #expect(try other.stored(in: vault, of: "kdbx", replaces: true).counts == "updated 1, unchanged 1")
+        #expect(try vault.passkeys(of: nil).map(\.algorithm) == [.edDSA])
+    }
+
+    @Test func `two entries with one passkey make one`() throws {
+        let vault = try Vault.inMemory(accessGroups: .standard)
+        let logins = try Self.keePass(Self.entry("u", Self.attributes()), Self.entry("v", Self.attributes()))
+        let report = try logins.stored(in: vault, of: "kdbx")
+        #expect(try vault.passkeys(of: nil).count == 1)
+        #expect(report.lines.last?.outcome == .unchanged && report.lines.last?.reason == "the source has it twice")
+    }
+
+    @Test func `an import after one of an earlier version makes passkeys of the attributes`() throws {
+        let vault = try Vault.inMemory(accessGroups: .standard)
+        var earlier = try Self.bitwarden(Self.credential())
+        earlier.logins[0].passkeys = []
+        earlier.logins[0].addAttribute("passkey.rp", "example.com")
+        earlier.logins[0].addField("passkey.key", try Secret(text: "S0VZ"))
+        try earlier.stored(in: vault, of: "bitwarden")
+        let report = try Self.bitwarden(Self.credential()).stored(in: vault, of: "bitwarden")
+        #expect(report.counts == "added 1, updated 1")
+        let login = try #require(try vault.all().first)
+        #expect(login.userAttributes["passkey.rp"] == nil && !login.fieldNames.contains("passkey.key"))
+        #expect(try Self.bitwardenPasskeys(vault) == [try Self.credential()])
+    }
+
+    // MARK: Made here
+
+    @Test func `a passkey made here goes with the login of its account, else alone`() throws {
+        let vault = try Vault.inMemory(accessGroups: .standard)
+        for (server, account) in [("evil-example.com", "ada"), ("example.com", "grace"), ("login.example.com", "ada")] {
+            try vault.add(
+                Item(
+                    .internetPassword(server: server, account: account, protocol: "htps"), secret: try Secret(text: "p")
+                ))
+        }
+        for (site, user) in [("example.com", "ada"), ("example.com", "eve")] {
+            let key = try PasskeyKey.make(.es256)
+            try vault.add(
+                Passkey(
+                    site, Passkey.Names(relyingParty: "Example", user: user), credentialID: Array(user.utf8), key: key,
+                    userHandle: try Secret(bytes: [1])))
+        }
+        let entries = try Self.exported(vault).entries
+        #expect(entries.map(\.passkeys.count) == [0, 0, 1, 1])
+        #expect(entries[2].passkeys[0].passkey.names.user == "ada")
+        #expect(entries[3].title == "Example (Passkey)" && entries[3].urls == ["https://example.com"])
+        // Both come back as the passkeys they were.
+        let other = try Vault.inMemory(accessGroups: .standard)
+        var out = try Self.exported(vault)
+        let text = try BitwardenExport.text(&out)
+        try Bitwarden.logins(Document(text)) { throw ImportError.wrongPassphrase }.stored(in: other, of: "bitwarden")
+        #expect(
+            try Set(other.passkeys(of: nil).map { try $0.exportedKey().exposed })
+                == Set(vault.passkeys(of: nil).map { try $0.exportedKey().exposed }))
+    }
+}
