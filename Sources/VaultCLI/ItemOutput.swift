@@ -25,7 +25,7 @@ struct ItemOutput: Encodable {
         var container = encoder.container(keyedBy: Key.self)
         try container.encode(ClassOption(item.itemClass).rawValue, forKey: .itemClass)
         try container.encode(item.serviceName, forKey: .service)
-        try container.encodeIfPresent(item[.account]?.displayText.present, forKey: .account)
+        try container.encodeIfPresent(item.accountName.present, forKey: .account)
         try container.encodeIfPresent(item[.label]?.displayText.present, forKey: .label)
         try container.encodeIfPresent(item[.comment]?.displayText.present, forKey: .comment)
         try container.encodeIfPresent(item[.itemDescription]?.displayText.present, forKey: .description)
@@ -110,15 +110,18 @@ extension Span<UInt8> {
 }
 
 extension Item {
-    /// The service of a generic password, or the server of an internet password.
+    /// The service of a generic password, the server of an internet password, or the site of a passkey.
     var serviceName: String {
         switch itemClass {
         case .genericPassword: self[.service]?.displayText ?? ""
         case .internetPassword: self[.server]?.displayText ?? ""
         case .certificate: subjectName ?? self[.subject]?.displayText ?? ""
-        case .key: self[.applicationTag]?.displayText ?? ""
+        case .key: Passkey(self)?.relyingParty ?? self[.applicationTag]?.displayText ?? ""
         }
     }
+
+    /// The account, for display; of a passkey, the name of its user.
+    var accountName: String { Passkey(self)?.names.user ?? self[.account]?.displayText ?? "" }
 
     /// The subject of a certificate, for display.
     private var subjectName: String? {
@@ -143,7 +146,7 @@ extension Item {
         switch name {
         case "class": ClassOption(itemClass).rawValue
         case "service", "server": serviceName
-        case "account": self[.account]?.displayText
+        case "account": accountName.present
         case "label": self[.label]?.displayText
         case "comment": self[.comment]?.displayText
         case "description": self[.itemDescription]?.displayText

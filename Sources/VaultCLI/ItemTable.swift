@@ -15,7 +15,7 @@ struct ItemTable {
         headings = ["SERVICE", "ACCOUNT", "LABEL", "CLASS"] + (hasGroups ? ["GROUP"] : [])
         rows = items.map { item in
             var row = [
-                item.serviceName, item[.account]?.displayText ?? "", item[.label]?.displayText ?? "",
+                item.serviceName, item.accountName, item[.label]?.displayText ?? "",
                 ClassOption(item.itemClass).rawValue,
             ]
             if hasGroups { row.append(item[.accessGroup]?.text ?? "") }
@@ -26,7 +26,7 @@ struct ItemTable {
     static func precedes(_ a: Item, _ b: Item) -> Bool { key(a).lexicographicallyPrecedes(key(b)) }
 
     private static func key(_ item: Item) -> [String] {
-        [item.serviceName.lowercased(), item[.account]?.displayText.lowercased() ?? ""]
+        [item.serviceName.lowercased(), item.accountName.lowercased()]
     }
 
     /// Writes the table to standard output: aligned for a terminal, else as lines.

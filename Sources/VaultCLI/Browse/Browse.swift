@@ -4,6 +4,7 @@ internal import Synchronization
 internal import Vault
 internal import VaultAgent
 internal import VaultCrypto
+internal import VaultFormat
 
 struct Browse: ParsableCommand {
     static let configuration = CommandConfiguration(
@@ -86,13 +87,13 @@ private struct BrowseSession: ~Copyable {
 
     private mutating func load() throws {
         var items: [Item] = []
-        for itemClass in [ItemClass.genericPassword, .internetPassword] {
-            var query = Query(itemClass)
+        for var query in [Query(.genericPassword), Query(.internetPassword), Passkey.query(of: nil)] {
             query.leavesOutLocked = true
             query.presence = .leftOut
-            items += try store.allMatching(query)
+            // Other keys have nothing to show.
+            items += try store.allMatching(query).filter { $0.itemClass != .key || Passkey($0) != nil }
         }
-        let keyed = items.map { (service: $0.serviceName, account: $0[.account]?.displayText ?? "", item: $0) }
+        let keyed = items.map { (service: $0.serviceName, account: $0.accountName, item: $0) }
         browser.show(keyed.sorted { ($0.service, $0.account) < ($1.service, $1.account) }.map(\.item))
     }
 
@@ -100,6 +101,7 @@ private struct BrowseSession: ~Copyable {
         switch action {
         case .quit: break
         case .reveal(let item):
+            if let passkey = Passkey(item) { return browser.reveal(try parts(of: passkey)) }
             let opened = try opened(item)
             var parts = opened.secret.map { [(name: "secret", secret: $0)] } ?? []
             for name in opened.fields.keys.sorted() {
@@ -107,6 +109,7 @@ private struct BrowseSession: ~Copyable {
             }
             browser.reveal(parts)
         case .copy(let item):
+            try checkIsNoPasskey(item)
             guard let secret = try item.openedSecret() else { throw CommandError(.notFound, "the item has no secret") }
             guard !secret.withBytes({ OneTimePassword.isURI($0) }) else {
                 throw CommandError.usage("a seed of one-time passwords: 'vault otp --copy' copies the password")
@@ -114,6 +117,7 @@ private struct BrowseSession: ~Copyable {
             browser.hide()
             browser.message = try secret.copied(clearAfter: 45) ?? "copied"
         case .edit(let item):
+            try checkIsNoPasskey(item)
             guard let record = item.record else { return }
             let title = "A new secret for \(item.phrase(namingGroup: false)). An empty one leaves it as it is.\n"
             let secret = try screen.suspended { () throws -> Secret? in
@@ -138,6 +142,22 @@ private struct BrowseSession: ~Copyable {
             }
             browser.message = "brought back \(last.phrase(namingGroup: false))"
         }
+    }
+
+    /// The private key of a passkey is for browsers alone.
+    private func checkIsNoPasskey(_ item: Item) throws {
+        guard Passkey(item) == nil else {
+            throw CommandError.usage("a passkey: sites use its key through a browser, and nothing shows or changes it")
+        }
+    }
+
+    private func parts(of passkey: Passkey) throws -> [(name: String, secret: Secret)] {
+        let texts = [
+            ("site", passkey.relyingParty), ("user", passkey.names.user), ("display name", passkey.names.display),
+            ("credential", Base64URL.encoded(passkey.credentialID)),
+            ("created", passkey.item.record?.created.formattedTime ?? ""),
+        ]
+        return try texts.filter { !$0.1.isEmpty }.map { ($0.0, try Secret(copying: $0.1)) }
     }
 
     /// Returns the item with its secrets.

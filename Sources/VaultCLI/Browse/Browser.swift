@@ -48,7 +48,7 @@ struct Browser {
     mutating func show(_ items: [Item]) {
         let old = selectedItem?.record?.id
         entries = items.map { item in
-            let (service, account) = (item.serviceName.printable, (item[.account]?.displayText ?? "").printable)
+            let (service, account) = (item.serviceName.printable, item.accountName.printable)
             let label = item[.label]?.displayText ?? ""
             return Entry(
                 item: item, service: service, account: account,

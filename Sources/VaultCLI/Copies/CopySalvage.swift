@@ -95,7 +95,7 @@ struct SalvageCommand: ParsableCommand {
 
         init(_ item: Item, _ loss: Salvage.Loss) {
             service = item.serviceName
-            account = item[.account]?.displayText.present
+            account = item.accountName.present
             version = item.record?.version
             state =
                 switch loss {

@@ -81,7 +81,7 @@ extension Item {
     /// Returns the name of the item in a question.
     func phrase(namingGroup: Bool) -> String {
         var text = serviceName.printable
-        if let account = self[.account]?.displayText, !account.isEmpty { text += ", account \(account.printable)" }
+        if !accountName.isEmpty { text += ", account \(accountName.printable)" }
         if namingGroup { text += ", of the access group '\((self[.accessGroup]?.text ?? "").printable)'" }
         return text
     }

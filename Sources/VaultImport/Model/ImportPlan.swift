@@ -148,7 +148,7 @@ package struct ImportPlan {
 
     private mutating func plan(_ portable: PortablePasskey, of login: Login) {
         let source = unique(login.source(of: format) + ImportNames.passkeySuffix)
-        let (outcome, reason) = passkeys.plan(portable, source: source)
+        let (outcome, reason) = passkeys.plan(portable, source: source, created: login.created)
         report.lines.append(
             ImportReport.Line(
                 place: login.place, service: portable.passkey.relyingParty, account: portable.passkey.names.user,

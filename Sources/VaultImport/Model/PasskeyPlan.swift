@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+internal import FoundationEssentials
 internal import Vault
 internal import VaultFormat
 
@@ -34,12 +35,14 @@ struct PasskeyPlan {
     /// The number of planned changes.
     var count: Int { additions.count + replacements.count }
 
-    /// - Parameter source: the value of ``ImportNames/source``.
+    /// - Parameters:
+    ///   - source: the value of ``ImportNames/source``.
+    ///   - created: the time of creation at the source.
     mutating func plan(
-        _ portable: PortablePasskey, source: String
+        _ portable: PortablePasskey, source: String, created: Date?
     ) -> (outcome: ImportReport.Outcome, reason: String?) {
         let identity = Identity(portable.passkey)
-        let item = portable.item(source: source, in: group)
+        let item = portable.item(source: source, created: created, in: group)
         guard let existing = known[identity] else {
             known[identity] = portable.passkey
             additions.append(item)

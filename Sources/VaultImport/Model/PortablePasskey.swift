@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+internal import FoundationEssentials
 package import Vault
 internal import VaultCrypto
 internal import VaultFormat
@@ -99,9 +100,11 @@ package struct PortablePasskey: Sendable {
     ///
     /// - Parameters:
     ///   - source: the value of ``ImportNames/source``.
+    ///   - created: the time of creation at the source.
     ///   - group: the access group; `nil` for the store's first one.
-    func item(source: String, in group: String?) -> Item {
+    func item(source: String, created: Date?, in group: String?) -> Item {
         var item = passkey.item
+        item[.creationDate] = created.map(AttributeValue.date)
         item.userAttributes.merge(attributes) { own, _ in own }
         item.userAttributes[ImportNames.source] = source
         item.fields.merge(fields) { own, _ in own }
