@@ -104,7 +104,7 @@ class Trial:
             return
         self.firefox.call("WebDriver:SwitchToFrame", {"id": None})
         picture = self.firefox.call("WebDriver:TakeScreenshot", {"full": False})
-        with open(f"{self.pictures}/{name.replace(' ', '-')}.png", "wb") as file:
+        with open(f"{self.pictures}/{name.replace(',', '').replace(' ', '-')}.png", "wb") as file:
             file.write(base64.b64decode(picture))
 
 
@@ -119,11 +119,17 @@ def refusals(trial):
     trial.case("an address", "register", "NotAllowedError: " + text, shows=text, url=site.url("127.0.0.1"))
     text = "No supported algorithms were provided."
     trial.case("no algorithm", "register", "9: " + text, shows=text, algorithms=[-257])
+    text = "Challenge is shorter than required minimum length."
+    trial.case("a short challenge", "register", "TypeError: " + text, shows=text, length=15)
+    text = "user.id does not match the required length."
+    trial.case("a long name of the user", "register", "TypeError: " + text, shows=text, user="u" * 65)
+    text = "Attestation not supported."
+    trial.case("an attestation", "register", "NotAllowedError: " + text, shows=text, attestation="enterprise")
     text = "Unknown passkeys error."
     trial.case("a security key", "register", "NotAllowedError: " + text, shows=text, attachment="cross-platform")
     trial.case(
-        "a frame of another origin", "register", NO_CREDENTIAL, url=site.framed("localhost", site.url("shop.localhost")),
-        frame=True)
+        "a frame of another origin", "register", NO_CREDENTIAL, frame=True,
+        url=site.framed("localhost", site.url("shop.localhost")))
 
 
 def ceremonies(trial):
@@ -182,6 +188,7 @@ def backed_up(trial, ada, passphrase):
     subprocess.run(
         ["vault", "remote", "add", f"file://{HOME}/share", "--name", "trial", "--passphrase-file", passphrase],
         check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    subprocess.run(["vault", "sync"], check=True, stdout=subprocess.DEVNULL)
     trial.case(
         "in a fleet", "sign-in", f"signed in ada, {ELIGIBLE}, backed up", USE, "'ada'", listed=[ada])
 

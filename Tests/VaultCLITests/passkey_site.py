@@ -39,7 +39,8 @@ async function ceremony(kind) {
         ? await credentials.create({ publicKey: PublicKeyCredential.parseCreationOptionsFromJSON(json) })
         : await credentials.get({ publicKey: PublicKeyCredential.parseRequestOptionsFromJSON(json) });
     if (!made) return "no credential";
-    const answer = { id: made.id, rawId: text(made.rawId ?? made.id), attachment: made.authenticatorAttachment, response: {} };
+    const answer = { id: made.id, rawId: text(made.rawId ?? made.id), response: {} };
+    answer.attachment = made.authenticatorAttachment;
     for (const name of ["attestationObject", "authenticatorData", "clientDataJSON", "signature", "userHandle"]) {
         if (made.response[name]) answer.response[name] = text(made.response[name]);
     }
@@ -84,7 +85,7 @@ class Site(http.server.ThreadingHTTPServer):
 
     def begin(self, origin, wishes):
         host = urllib.parse.urlsplit(origin).hostname
-        party, challenge = wishes.get("party", host), websafe_encode(os.urandom(32))
+        party, challenge = wishes.get("party", host), websafe_encode(os.urandom(wishes.get("length", 32)))
         verification = wishes.get("verification", "preferred")
         self.state = {
             "origin": origin, "party": party, "user": wishes.get("user", "ada"),
@@ -99,7 +100,8 @@ class Site(http.server.ThreadingHTTPServer):
             selection["authenticatorAttachment"] = wishes["attachment"]
         user = self.state["user"]
         return {
-            **options, "rp": {"id": party, "name": "A site with passkeys"}, "attestation": "none",
+            **options, "rp": {"id": party, "name": "A site with passkeys"},
+            "attestation": wishes.get("attestation", "none"),
             "user": {"id": websafe_encode(user.encode()), "name": user, "displayName": user.title()},
             "pubKeyCredParams": [{"type": "public-key", "alg": one} for one in wishes.get("algorithms", [-7, -257])],
             "authenticatorSelection": selection, "excludeCredentials": listed,
