@@ -188,7 +188,6 @@ def backed_up(trial, ada, passphrase):
     subprocess.run(
         ["vault", "remote", "add", f"file://{HOME}/share", "--name", "trial", "--passphrase-file", passphrase],
         check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    subprocess.run(["vault", "sync"], check=True, stdout=subprocess.DEVNULL)
     trial.case(
         "in a fleet", "sign-in", f"signed in ada, {ELIGIBLE}, backed up", USE, "'ada'", listed=[ada])
 
