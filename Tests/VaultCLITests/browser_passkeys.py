@@ -15,8 +15,8 @@ from firefox import Firefox, fail, wait
 from passkey_site import Site
 
 HOME = os.environ["HOME"]
-# The seconds in which a page would have got an answer, and the extension would have shown a message.
-PATIENCE = 2
+# The seconds for an answer, and those after which a page is taken to be left without one.
+PATIENCE, SILENCE = 30, 2
 WAITING, NO_CREDENTIAL = "waiting", "no credential"
 ELIGIBLE = "may be backed up"
 MAKE, USE = "make a passkey of this vault for", "sign in with the passkey of this vault for"
@@ -47,7 +47,7 @@ class Trial:
         self.firefox.page("""
             document.getElementById("wishes").value = arguments[1];
             document.getElementById(arguments[0]).click()""", kind, json.dumps(wishes))
-        outcome, questions = self.outcome(), self.questions()
+        outcome, questions = self.outcome(SILENCE if wanted == WAITING else PATIENCE), self.questions()
         # A message stays for some seconds.
         isExpected = outcome == wanted and shows is not None
         shown = wait("the extension's message", self.messages) if isExpected else self.messages()
@@ -85,8 +85,8 @@ class Trial:
             "return document.readyState === 'complete' &&"
             " !String(window.wrappedJSObject.navigator.credentials).includes('CredentialsContainer')"))
 
-    def outcome(self):
-        end = time.monotonic() + PATIENCE
+    def outcome(self, seconds):
+        end = time.monotonic() + seconds
         while True:
             text = self.firefox.page("return document.getElementById('outcome').textContent")
             if text not in ("", WAITING) or time.monotonic() > end:
