@@ -240,8 +240,8 @@ let package = Package(
                 ofCommand("ArgumentParser", "swift-argument-parser"),
             ],
             exclude: [
-                "Transcripts", "logind.py", "chip.py", "older.py", "gitserver.py", "firefox.py", "login.c", "cut.py",
-                "trap.py",
+                "Transcripts", "logind.py", "chip.py", "older.py", "gitserver.py", "firefox.py", "browser_logins.py",
+                "browser_passkeys.py", "passkey_site.py", "login.c", "cut.py", "trap.py",
             ],
             swiftSettings: testSettings),
     ]

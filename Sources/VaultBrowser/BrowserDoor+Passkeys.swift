@@ -22,7 +22,7 @@ extension BrowserDoor {
             let names = Passkey.Names(user: options.userName, display: options.displayName)
             let question = PasskeyQuestion(site, house.browser).registering(names)
             let isVerified = try ask(question, "register \(site.id)", options.common)
-            let ceremony = PasskeyCeremony(relyingParty: site.id, origin: site.origin, isVerified: isVerified)
+            let ceremony = ceremony(site, isVerified)
             let made: PasskeyCeremony.Registration
             do throws(CryptoError) { made = try ceremony.register(options, random: random) } catch {
                 throw .refusal(.other)
@@ -46,7 +46,7 @@ extension BrowserDoor {
             // An answer at once would tell a page that lists accounts which of them are here.
             guard !allowed.isEmpty else { throw .refusal(.untilTimeout) }
             let (passkey, isVerified) = try choose(allowed, site, options.common)
-            let ceremony = PasskeyCeremony(relyingParty: site.id, origin: site.origin, isVerified: isVerified)
+            let ceremony = ceremony(site, isVerified)
             return .assertion(
                 try PasskeyFailure.storing { () throws(VaultError) in
                     try ceremony.sign(options, with: passkey, counter: try context.store.countSignature(of: passkey))
@@ -66,6 +66,11 @@ extension BrowserDoor {
             }
         }
         try answer.write(response)
+    }
+
+    private func ceremony(_ site: RelyingParty, _ isVerified: Bool) -> PasskeyCeremony {
+        PasskeyCeremony(
+            relyingParty: site.id, origin: site.origin, isVerified: isVerified, isBackedUp: house.isReplicated)
     }
 
     private func options<R>(
@@ -172,6 +177,7 @@ extension BrowserAnswer {
                 try json.member("attestationObject", Base64URL.encoded(made.attestationObject))
                 try json.member("clientDataJSON", Base64URL.encoded(made.clientData))
                 try json.member("authenticatorData", Base64URL.encoded(made.authenticatorData))
+                try json.member("publicKey", Base64URL.encoded(made.publicKey.subjectPublicKeyInfo))
                 try json.member("publicKeyAlgorithm", raw: String(made.passkey.algorithm.rawValue))
                 try json.name("clientExtensionResults")
                 try json.begin("{")

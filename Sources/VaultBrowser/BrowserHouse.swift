@@ -13,6 +13,9 @@ package protocol BrowserHouse: Sendable {
     /// The identifier of the vault, 16 bytes; `nil` if there is no vault.
     var vaultID: [UInt8]? { get }
 
+    /// Whether other places have, or get with the next sync, what the door stores.
+    var isReplicated: Bool { get }
+
     /// Returns the vault if it is unlocked.
     func openStore() -> (any ItemStore)?
 
@@ -38,23 +41,32 @@ package final class AgentBrowserHouse: BrowserHouse {
     private let house: any DoorHouse
     private let client: DoorClient
     private let identifier: @Sendable () -> [UInt8]?
+    private let replication: @Sendable (AgentClient) -> Bool
     private let stop: PromptStop
     private let held = Mutex<AgentClient?>(nil)
 
     /// - Parameters:
     ///   - client: the browser.
-    ///   - vaultID: returns the vault's identifier.
     ///   - stop: cancels a pending question.
+    ///   - vaultID: returns the vault's identifier.
+    ///   - isReplicated: asks the agent whether other places get what the door stores.
     package init(
         _ house: any DoorHouse, client: DoorClient, until stop: PromptStop,
-        vaultID: @escaping @Sendable () -> [UInt8]?
+        vaultID: @escaping @Sendable () -> [UInt8]?,
+        isReplicated: @escaping @Sendable (AgentClient) -> Bool
     ) {
-        (self.house, self.client, self.stop, identifier) = (house, client, stop, vaultID)
+        (self.house, self.client, self.stop) = (house, client, stop)
+        (identifier, replication) = (vaultID, isReplicated)
     }
 
     package var browser: String { client.program }
 
     package var vaultID: [UInt8]? { identifier() }
+
+    package var isReplicated: Bool {
+        guard let (agent, status) = agent(), status.state == .unlocked else { return false }
+        return replication(agent)
+    }
 
     package func openStore() -> (any ItemStore)? {
         guard let (agent, status) = agent(), status.state == .unlocked else { return nil }

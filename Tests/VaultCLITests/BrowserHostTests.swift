@@ -4,6 +4,7 @@ import SystemPackage
 import TestSupport
 import Testing
 import VaultCrypto
+import VaultFormat
 
 /// `vault browser-host` as started by a browser, with an agent and a person.
 struct BrowserHostTests {
@@ -84,22 +85,24 @@ struct BrowserHostTests {
         }
     }
 
+    /// A person whose answer is in the file `mode`, and an unlocked vault.
+    private static let start = """
+        cat >ask <<'END'
+        #!/bin/bash
+        cd "$(dirname "$0")"; echo OK
+        while IFS= read -r line; do
+            printf '%s\\n' "$line" >>heard
+            [ "$line" != 'GETINFO flavor' ] || echo 'D gtk2'
+            case "$line,$(cat mode)" in CONFIRM,no) echo 'ERR 83886194 Not confirmed' ;; *) echo OK ;; esac
+        done
+        END
+        chmod 700 ask; echo yes >mode; chmod 600 pass; export VAULT_PASSPHRASE_FILE=pass
+        vault init --kdf interactive && vault unlock
+        """
+
     @Test func `a browser is let in by pinentry, and gets a login once its site was asked for`() throws {
         let shell = try Shell()
-        let made = try shell.run(
-            """
-            cat >ask <<'END'
-            #!/bin/bash
-            cd "$(dirname "$0")"; echo OK
-            while IFS= read -r line; do
-                printf '%s\\n' "$line" >>heard
-                [ "$line" != 'GETINFO flavor' ] || echo 'D gtk2'
-                case "$line,$(cat mode)" in CONFIRM,no) echo 'ERR 83886194 Not confirmed' ;; *) echo OK ;; esac
-            done
-            END
-            chmod 700 ask; echo yes >mode; chmod 600 pass; export VAULT_PASSPHRASE_FILE=pass
-            vault init --kdf interactive && vault unlock && printf 'pässwörd' | vault add example.com ada
-            """)
+        let made = try shell.run(Self.start + " && printf 'pässwörd' | vault add example.com ada")
         #expect(made.status == 0, "\(made.error)")
         let browser = try Browser(shell)
         let associated = try browser.ask("associate", ["key": browser.key, "idKey": browser.key])
@@ -118,5 +121,37 @@ struct BrowserHostTests {
             grep -c 'SETDESC.*https://www.example.com%0Awhich are kept for%0Aexample.com' heard
             """)
         #expect(after.output == "\texample.com\tno\n\twww.example.com\tyes\n3\n1\n", "\(after)")
+    }
+
+    @Test func `a site hears that its passkey is backed up as soon as the vault is in a fleet`() throws {
+        let shell = try Shell()
+        let made = try shell.run(Self.start)
+        #expect(made.status == 0, "\(made.error)")
+        let browser = try Browser(shell)
+        let associated = try browser.ask("associate", ["key": browser.key, "idKey": browser.key])
+        let id = try #require(associated["id"] as? String, "\(associated)")
+        let challenge = Base64URL.encoded([UInt8](0..<32))
+        let flags = { (action: String, options: [String: Any]) throws -> AuthenticatorData.Flags in
+            let members: [String: Any] = [
+                "publicKey": options.merging(["challenge": challenge]) { $1 }, "origin": "https://example.com",
+                "keys": [["id": id, "key": browser.key]],
+            ]
+            let credential = try browser.ask(action, members)["response"] as? [String: Any]
+            let response = credential?["response"] as? [String: Any]
+            let bytes = try #require(Base64URL.decoded(response?["authenticatorData"] as? String ?? ""))
+            let data = AuthenticatorData(bytes.span)
+            return try #require(data).flags
+        }
+        let creation: [String: Any] = [
+            "rp": ["id": "example.com"], "user": ["id": "AQ", "name": "ada"], "pubKeyCredParams": [Any](),
+        ]
+        let request = ["rpId": "example.com"]
+        #expect(try flags("passkeys-register", creation).isDisjoint(with: .backedUp))
+        #expect(try flags("passkeys-get", request).isDisjoint(with: .backedUp))
+        let joined = try shell.run(
+            "mkdir share; vault remote add file://$PWD/share --name laptop --passphrase-file pass >/dev/null")
+        #expect(joined.status == 0, "\(joined.error)")
+        #expect(try flags("passkeys-get", request).contains([.backupEligible, .backedUp]))
+        #expect(try browser.end() == 0)
     }
 }

@@ -1,25 +1,25 @@
-# Drives Firefox over its Marionette protocol (JSON over TCP), with an extension from a directory, on a page that this
-# process serves.
-# Arguments: the extension's directory, the directory of an empty profile.
-import http.server, json, os, socket, subprocess, sys, threading, time
+# SPDX-License-Identifier: Apache-2.0
+"""Headless Firefox with the browser's extension, driven over Firefox's Marionette protocol (JSON over TCP)."""
+import json, os, socket, subprocess, sys, time
 
-extension, profile = sys.argv[1:]
 EXTENSION = "keepassxc-browser@keepassxc.org"
-PORT = 8642
-FORM = b"""<!DOCTYPE html><meta charset=utf-8><title>Login</title><form method=post action=/in>
-<input type=text name=user id=user autocomplete=username><input type=password name=pass id=pass>
-<button type=submit>Log in</button></form>"""
+# Debian's package of the extension is there for every profile.
+DEBIAN = "/usr/share/mozilla/extensions/{ec8030f7-c20a-464f-9b0e-13a3a9e97384}/" + EXTENSION
+# Profile and application: without the scopes of the user and the machine, Firefox leaves Debian's extension out.
+OWN_SCOPES = 5
 
 
-class Site(http.server.BaseHTTPRequestHandler):
-    def do_GET(self):
-        self.send_response(200)
-        self.send_header("Content-Type", "text/html")
-        self.end_headers()
-        self.wfile.write(FORM)
+def fail(text):
+    sys.exit(f"browser-trial: {text}")
 
-    def log_message(self, *_):
-        pass
+
+def wait(what, look):
+    for _ in range(300):
+        found = look()
+        if found:
+            return found
+        time.sleep(0.1)
+    fail(f"{what} did not come")
 
 
 class Marionette:
@@ -46,7 +46,7 @@ class Marionette:
     def more(self):
         part = self.socket.recv(1 << 16)
         if not part:
-            sys.exit("browser-trial: Firefox has gone")
+            fail("Firefox has gone")
         return part
 
     def call(self, name, parameters={}):
@@ -55,109 +55,126 @@ class Marionette:
         self.socket.sendall(f"{len(text.encode())}:{text}".encode())
         _, _, error, result = self.read()
         if error:
-            sys.exit(f"browser-trial: {name}: {error['error']}: {error['message']}")
+            fail(f"{name}: {error['error']}: {error['message']}")
         return result.get("value") if isinstance(result, dict) and "value" in result else result
 
     def chrome(self, script, *arguments):
         self.call("Marionette:SetContext", {"value": "chrome"})
         return self.call("WebDriver:ExecuteAsyncScript", {"script": script, "args": list(arguments)})
 
-    def page(self, script):
+    def page(self, script, *arguments, sandbox="default"):
+        """Runs a script in the page. The sandbox `system` sees closed shadow roots."""
         self.call("Marionette:SetContext", {"value": "content"})
-        return self.call("WebDriver:ExecuteScript", {"script": script, "args": []})
+        return self.call(
+            "WebDriver:ExecuteScript", {"script": script, "args": list(arguments), "sandbox": sandbox})
 
 
-def wait(what, look):
-    for _ in range(300):
-        found = look()
-        if found:
-            return found
-        time.sleep(0.1)
-    sys.exit(f"browser-trial: {what} did not come")
+class Firefox:
+    """A browser with the extension of a directory, and a tab with the extension's own page."""
 
+    def __init__(self, extension, profile, preferences={}):
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            port = free.getsockname()[1]
+        isPackaged = os.path.exists(DEBIAN) and os.path.realpath(DEBIAN) == os.path.realpath(extension)
+        values = {
+            "marionette.port": port, "extensions.autoDisableScopes": 0, "extensions.startupScanScopes": 15,
+            "xpinstall.signatures.required": False, "browser.shell.checkDefaultBrowser": False,
+            "datareporting.policy.dataSubmissionEnabled": False, "browser.aboutwelcome.enabled": False,
+            "extensions.webextensions.remote": True, "signon.rememberSignons": False, **preferences,
+        }
+        if not isPackaged:
+            values["extensions.enabledScopes"] = OWN_SCOPES
+        with open(profile + "/user.js", "w") as file:
+            for name, value in values.items():
+                file.write(f"user_pref({json.dumps(name)}, {json.dumps(value)});\n")
+        self.process = subprocess.Popen(
+            ["firefox-esr", "--headless", "--no-remote", "--profile", profile, "--marionette",
+             "--remote-allow-system-access"], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+            stderr=open(profile + "/firefox.log", "w"))
+        try:
+            self.driver = Marionette(port)
+            self.call, self.page = self.driver.call, self.driver.page
+            self.call("WebDriver:SetTimeouts", {"script": 60000, "pageLoad": 60000})
+            if not isPackaged:
+                self.call("Addon:Install", {"path": extension, "temporary": True})
+            self.open_extension()
+        except BaseException:
+            self.close()
+            raise
 
-site = http.server.ThreadingHTTPServer(("127.0.0.1", PORT), Site)
-threading.Thread(target=site.serve_forever, daemon=True).start()
-with socket.socket() as free:
-    free.bind(("127.0.0.1", 0))
-    marionette = free.getsockname()[1]
-with open(profile + "/user.js", "w") as preferences:
-    for name, value in {
-        "marionette.port": marionette, "extensions.autoDisableScopes": 0, "extensions.startupScanScopes": 15,
-        "xpinstall.signatures.required": False, "browser.shell.checkDefaultBrowser": False,
-        "datareporting.policy.dataSubmissionEnabled": False, "browser.aboutwelcome.enabled": False,
-        "extensions.webextensions.remote": True, "signon.rememberSignons": False,
-    }.items():
-        preferences.write(f"user_pref({json.dumps(name)}, {json.dumps(value)});\n")
-firefox = subprocess.Popen(
-    ["firefox-esr", "--headless", "--no-remote", "--profile", profile, "--marionette",
-     "--remote-allow-system-access"], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
-    stderr=open(os.environ["HOME"] + "/firefox.log", "w"))
-try:
-    driver = Marionette(marionette)
-    driver.call("WebDriver:SetTimeouts", {"script": 60000, "pageLoad": 60000})
-    if not os.path.exists("/usr/share/mozilla/extensions/{ec8030f7-c20a-464f-9b0e-13a3a9e97384}/" + EXTENSION):
-        driver.call("Addon:Install", {"path": extension, "temporary": True})
-    host = wait("the extension", lambda: driver.chrome(
-        "const done = arguments[arguments.length - 1];"
-        "const policy = WebExtensionPolicy.getByID(arguments[0]); done(policy && policy.mozExtensionHostname)",
-        EXTENSION))
-    # WebDriver's navigation to an extension's page never returns.
-    driver.chrome("""
-        const done = arguments[arguments.length - 1];
-        const tab = gBrowser.addTab(arguments[0], {
-            triggeringPrincipal: Services.scriptSecurityManager.getSystemPrincipal() });
-        gBrowser.selectedTab = tab;
-        done(true)""", f"moz-extension://{host}/options/options.html")
+    def __enter__(self):
+        return self
 
-    def ask(action, *arguments, whole=None):
-        found = wait("the extension's page", lambda: once(action, whole or list(arguments)))
+    def __exit__(self, *_):
+        self.close()
+
+    def close(self):
+        self.process.terminate()
+        self.process.wait()
+
+    def open_extension(self):
+        found = wait("the extension", lambda: self.driver.chrome(
+            "const done = arguments[arguments.length - 1];"
+            "const policy = WebExtensionPolicy.getByID(arguments[0]);"
+            "done(policy && { host: policy.mozExtensionHostname, version: policy.extension.version })", EXTENSION))
+        self.version = found["version"]
+        # WebDriver's navigation to an extension's page never returns.
+        self.driver.chrome("""
+            const done = arguments[arguments.length - 1];
+            const tab = gBrowser.addTab(arguments[0], {
+                triggeringPrincipal: Services.scriptSecurityManager.getSystemPrincipal() });
+            gBrowser.selectedTab = tab;
+            done(true)""", f"moz-extension://{found['host']}/options/options.html")
+        wait("the host", self.is_ready)
+
+    def is_ready(self):
+        """Whether the extension has exchanged keys with the host: it is connected before that."""
+        if not self.ask("is_connected").get("found"):
+            self.ask("reconnect")
+        return self.ask("get_database_hash").get("found")
+
+    def ask(self, action, *arguments, whole=None):
+        """Sends a message to the extension as its own pages do, as soon as it listens."""
+        def look():
+            found = self.ask_once(action, whole or list(arguments))
+            return None if found and "Receiving end does not exist" in found.get("error", "") else found
+
+        found = wait("the extension's page", look)
         if "error" in found and action != "reconnect":
-            sys.exit(f"browser-trial: {action}: {found['error']}")
+            fail(f"{action}: {found['error']}")
         return found
 
-    def once(action, arguments):
+    def ask_once(self, action, arguments):
+        self.driver.call("Marionette:SetContext", {"value": "content"})
         # A tab's handle changes with the tab's process.
-        for handle in driver.call("WebDriver:GetWindowHandles"):
-            driver.call("WebDriver:SwitchToWindow", {"handle": handle})
-            if (driver.page("return location.href") or "").startswith("moz-extension:"):
+        for handle in self.call("WebDriver:GetWindowHandles"):
+            self.call("WebDriver:SwitchToWindow", {"handle": handle})
+            if (self.page("return location.href") or "").startswith("moz-extension:"):
                 break
         else:
             return None
-        return driver.call("WebDriver:ExecuteAsyncScript", {"script": """
+        return self.call("WebDriver:ExecuteAsyncScript", {"script": """
             const done = arguments[arguments.length - 1];
             if (typeof browser === "undefined") { done(null); return; }
             browser.runtime.sendMessage({ action: arguments[0], args: arguments[1] })
                 .then(found => done({ found: found === undefined ? null : found }), e => done({ error: String(e) }))
             """, "args": [action, arguments]})
 
-    wait("the host", lambda: ask("is_connected").get("found") or (ask("reconnect") and False))
-    print("associate:", ask("associate").get("found"))
-    settings = ask("load_settings")["found"]
-    settings["autoFillSingleEntry"] = True
-    ask("save_settings", whole=settings)
-    print("hash:", len(ask("get_database_hash").get("found") or ""))
-    print("generate:", len((ask("generate_password").get("found") or "")))
-    print("groups:", ask("get_database_groups").get("found"))
-    url = f"http://localhost:{PORT}/"
-    page = driver.call("WebDriver:NewWindow", {"type": "tab", "focus": True})["handle"]
-    driver.call("WebDriver:SwitchToWindow", {"handle": page})
-    driver.call("Marionette:SetContext", {"value": "content"})
-    driver.call("WebDriver:Navigate", {"url": url})
-    filled = wait("the login", lambda: (
-        lambda values: values if all(values) else None)(driver.page(
-            "return ['user', 'pass'].map(id => document.getElementById(id).value)")))
-    print("filled:", filled)
-    if filled != ["ada", "pässwörd"]:
-        sys.exit("browser-trial: the wrong login")
-    print("save:", ask("add_credentials", "grace", "new", url, "", "").get("found"))
-    found = ask("retrieve_credentials", url, url).get("found") or []
-    print("logins:", [entry["login"] for entry in found])
-    grace = next(entry for entry in found if entry["login"] == "grace")
-    print("update:", ask("update_credentials", grace["uuid"], "grace", "newer", url, "", "").get("found"))
-    print("lock:", ask("lock_database")["found"]["error"])
-    print("locked:", repr(ask("get_database_hash").get("found")))
-    print("unlocked:", len(ask("get_database_hash", False, True).get("found") or ""))
-finally:
-    firefox.terminate()
-    firefox.wait()
+    def set(self, **options):
+        """Changes the extension's options. Pages learn of a change when they load."""
+        settings = self.ask("load_settings")["found"]
+        settings.update(options)
+        self.ask("save_settings", whole=settings)
+
+    def open_tab(self):
+        self.tab = self.call("WebDriver:NewWindow", {"type": "tab", "focus": True})["handle"]
+        self.show_tab()
+
+    def show_tab(self):
+        self.call("WebDriver:SwitchToWindow", {"handle": self.tab})
+        self.call("Marionette:SetContext", {"value": "content"})
+
+    def go(self, url):
+        self.show_tab()
+        self.call("WebDriver:Navigate", {"url": url})

@@ -30,6 +30,7 @@ package struct PasskeyCeremony: Hashable, Sendable {
         package let clientData: [UInt8]
         package let authenticatorData: [UInt8]
         package let attestationObject: [UInt8]
+        package let publicKey: COSEKey
         /// The results of the extension `prf`: one or two of 32 bytes, none if the site gave no inputs.
         package let pseudoRandom: [Secret]
     }
@@ -81,7 +82,7 @@ package struct PasskeyCeremony: Hashable, Sendable {
         return Registration(
             passkey: passkey, clientData: clientData(.create, options.common.challenge),
             authenticatorData: data.encoded, attestationObject: AttestationObject(data).encoded,
-            pseudoRandom: try PasskeyCeremony.results(inputs, pseudoRandomKey))
+            publicKey: publicKey, pseudoRandom: try PasskeyCeremony.results(inputs, pseudoRandomKey))
     }
 
     /// Signs the answer to a sign-in (WebAuthn, 6.3.3).

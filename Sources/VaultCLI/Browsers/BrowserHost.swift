@@ -5,6 +5,7 @@ internal import Glibc
 internal import Vault
 internal import VaultBrowser
 internal import VaultDoorKit
+internal import VaultSync
 
 /// The native-messaging host that a browser starts for its extension: this command, called by the name
 /// `vault-browser-host`.
@@ -47,7 +48,12 @@ struct BrowserHost: HelperCommand {
         }
         let vaultHouse = VaultHouse(try vault.file.path(), vault.unlocking)
         guard let stop = PromptStop() else { throw CommandError(.inputOutput, "too many open files") }
-        let house = AgentBrowserHouse(vaultHouse, client: browser, until: stop) { vaultHouse.vaultID }
+        let house = AgentBrowserHouse(vaultHouse, client: browser, until: stop) {
+            vaultHouse.vaultID
+        } isReplicated: { agent in
+            // A browser with limited rights, and an agent of another version, do not learn of the fleet.
+            (try? agent.fleetLook())?.status?.copiesNewItems ?? false
+        }
         let host = NativeHost(house, input: STDIN_FILENO, output: STDOUT_FILENO, until: stop)
         host.follow(house)
         do throws(NativeFrameError) { try host.run() } catch {

@@ -74,6 +74,24 @@ package enum COSEKey: Hashable, Sendable {
         }
     }
 
+    /// A SubjectPublicKeyInfo in DER (RFC 5480, 2; RFC 8410, 4): 91 bytes for P-256, 44 for Ed25519.
+    package var subjectPublicKeyInfo: [UInt8] {
+        var writer = DERWriter()
+        writer.put(DERTag.sequence) { whole in
+            whole.put(DERTag.sequence) { algorithm in
+                switch self {
+                case .es256:
+                    algorithm.put(DERTag.objectIdentifier, ObjectIDs.ecPublicKey)
+                    algorithm.put(DERTag.objectIdentifier, ObjectIDs.p256)
+                case .edDSA: algorithm.put(DERTag.objectIdentifier, ObjectIDs.ed25519)
+                }
+            }
+            // No unused bits.
+            whole.put(DERTag.bitString, [0] + representation)
+        }
+        return writer.bytes
+    }
+
     package var value: CBORValue {
         let algorithm = CBORValue.Pair(CBORValue(Label.algorithm), CBORValue(algorithm.rawValue))
         func pair(_ label: Int, _ value: CBORValue) -> CBORValue.Pair { CBORValue.Pair(CBORValue(label), value) }

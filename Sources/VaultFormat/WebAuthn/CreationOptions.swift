@@ -23,7 +23,7 @@ package struct CreationOptions: Hashable, Sendable {
     ///   - node: the object `publicKey`, with byte strings in base64url without padding. Unknown members are ignored.
     ///   - text: the text that contains it.
     /// - Throws: `.noOptions`, `.attestation`, `.noAlgorithm`, `.challenge`, `.userID`; `.other` for a list longer than
-    ///   any site writes, and for inputs of `prf` that belong to listed credentials.
+    ///   any site writes, a site that wants a security key, and for inputs of `prf` that belong to listed credentials.
     package init(_ node: JSONNode?, of text: Span<UInt8>) throws(PasskeyRefusal) {
         let options = try CredentialOptions.object(node)
         common = try CredentialOptions(
@@ -37,6 +37,10 @@ package struct CreationOptions: Hashable, Sendable {
         userName = user?["name"]?.name(text) ?? ""
         displayName = user?["displayName"]?.name(text) ?? ""
         relyingPartyName = options["rp"]?["name"]?.name(text) ?? ""
+        // A passkey of the vault is the platform's (WebAuthn, 5.1.3), so the browser has to ask a security key instead.
+        guard options["authenticatorSelection"]?["authenticatorAttachment"]?.string(text) != "cross-platform" else {
+            throw .other
+        }
         // Sites write `direct` without need and accept none. Only `enterprise` demands the identity of the device.
         guard options["attestation"]?.string(text) != "enterprise" else { throw .attestation }
         algorithms = CreationOptions.algorithms(options["pubKeyCredParams"], of: text)

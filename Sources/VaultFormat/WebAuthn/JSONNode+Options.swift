@@ -41,6 +41,8 @@ extension JSONNode {
 
     var isTrue: Bool { if case .boolean(true) = kind { true } else { false } }
 
+    var isNull: Bool { if case .null = kind { true } else { false } }
+
     var isArray: Bool { if case .array = kind { true } else { false } }
 
     var members: [(key: String, value: JSONNode)] { if case .object(let members) = kind { members } else { [] } }

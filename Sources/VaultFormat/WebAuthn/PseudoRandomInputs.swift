@@ -19,13 +19,18 @@ package struct PseudoRandomInputs: Hashable, Sendable {
     /// The inputs for single credentials, by their identifiers. An unreadable identifier becomes an empty one.
     package let byCredential: [[UInt8]: Pair]
 
-    /// Fails without the extension.
+    /// Fails without the extension, and for inputs that are no text in base64url. Extensions of browsers that do not
+    /// encode the page's buffers do not decode the results either, and a page that expects buffers makes an empty key
+    /// of a text: `new Uint8Array("…")` has no bytes.
     init?(_ extension: JSONNode?, of text: Span<UInt8>) {
         guard let `extension`, `extension`.isObject else { return nil }
-        common = Pair(`extension`["eval"], of: text)
+        let inputs = `extension`["eval"].flatMap { $0.isNull ? nil : $0 }
+        common = Pair(inputs, of: text)
+        guard inputs == nil || common != nil else { return nil }
         var byCredential: [[UInt8]: Pair] = [:]
         for (name, values) in `extension`["evalByCredential"]?.members ?? [] {
-            byCredential[Base64URL.decoded(name) ?? []] = Pair(values, of: text)
+            guard let pair = Pair(values, of: text) else { return nil }
+            byCredential[Base64URL.decoded(name) ?? []] = pair
         }
         self.byCredential = byCredential
     }
@@ -37,6 +42,8 @@ package struct PseudoRandomInputs: Hashable, Sendable {
 extension PseudoRandomInputs.Pair {
     fileprivate init?(_ values: JSONNode?, of text: Span<UInt8>) {
         guard let first = values?["first"]?.bytes(text) else { return nil }
-        self.init(first: first, second: values?["second"]?.bytes(text))
+        let second = values?["second"].flatMap { $0.isNull ? nil : $0 }
+        self.init(first: first, second: second?.bytes(text))
+        guard second == nil || self.second != nil else { return nil }
     }
 }

@@ -38,6 +38,11 @@ package struct FleetStatus: Sendable {
         (self.isRemoved, self.removals, self.lastEqual) = (isRemoved, removals, lastEqual)
         (self.devices, self.alarms) = (devices, alarms)
     }
+
+    /// Whether other places get what this device stores from now on: a remote has answered it, and none has removed it.
+    package var copiesNewItems: Bool {
+        !isRemoved && !onlySynchronizable && remotes.contains { $0.lastSync != nil }
+    }
 }
 
 /// The status of a fleet, with the names of its devices.

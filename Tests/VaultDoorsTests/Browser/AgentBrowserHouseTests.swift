@@ -26,7 +26,20 @@ struct AgentBrowserHouseTests {
         try house.unlockNow()
         let client = try #require(DoorClient(getpid()))
         let stop = try #require(PromptStop())
-        try body(house, AgentBrowserHouse(house, client: client, until: stop) { nil })
+        let browser = AgentBrowserHouse(house, client: client, until: stop) {
+            nil
+        } isReplicated: { agent in
+            (try? agent.status())?.state == .unlocked
+        }
+        try body(house, browser)
+    }
+
+    @Test func `a locked vault is not said to be replicated`() throws {
+        try withHouse { house, browser in
+            #expect(browser.isReplicated)
+            try #require(try house.agent(for: nil)).lock()
+            #expect(!browser.isReplicated)
+        }
     }
 
     @Test func `a user is verified by the passphrase alone, in three tries`() throws {

@@ -21,13 +21,14 @@ private struct Site {
 
     func creation(
         user: String = "ada", handle: [UInt8] = [1, 2, 3], algorithms: [Int] = [-7], verification: String = "preferred",
-        excluded: [String] = [], extensions: [String: Any] = [:]
+        attachment: String = "platform", excluded: [String] = [], extensions: [String: Any] = [:]
     ) -> [String: Any] {
         [
             "rp": ["id": id, "name": "A site"], "challenge": Base64URL.encoded(challenge),
             "user": ["id": Base64URL.encoded(handle), "name": user, "displayName": "Ada L."],
             "pubKeyCredParams": algorithms.map { ["type": "public-key", "alg": $0] },
-            "authenticatorSelection": ["userVerification": verification], "attestation": "none", "timeout": 30_000,
+            "authenticatorSelection": ["userVerification": verification, "authenticatorAttachment": attachment],
+            "attestation": "none", "timeout": 30_000,
             "excludeCredentials": excluded.map { ["type": "public-key", "id": $0] }, "extensions": extensions,
         ]
     }
@@ -68,6 +69,12 @@ private func answer(_ response: [String: Any]) throws -> [String: Any] {
     try #require(response["response"] as? [String: Any])
 }
 
+private func flags(_ response: [String: Any]) throws -> AuthenticatorData.Flags {
+    let text = try #require(try answer(response)["authenticatorData"] as? String)
+    let data = Base64URL.decoded(text).flatMap { AuthenticatorData($0.span) }
+    return try #require(data).flags
+}
+
 struct BrowserPasskeyTests {
     @Test func `a refused ceremony has the code of its reason, and stores nothing`() throws {
         let client = try BrowserClient.associated()
@@ -82,7 +89,8 @@ struct BrowserPasskeyTests {
         let creations: [(Site, [String: Any], Int)] = [
             (short, short.creation(), 32), (site, site.creation(handle: []), 33),
             (site, site.creation(handle: [UInt8](repeating: 7, count: 65)), 33),
-            (site, site.creation(algorithms: [-257, -37]), 29), (open, open.creation(), 26),
+            (site, site.creation(algorithms: [-257, -37]), 29), (site, site.creation(attachment: "cross-platform"), 31),
+            (open, open.creation(), 26),
             (suffix, suffix.creation(), 28), (foreign, foreign.creation(), 28),
             (Site("example.com", origin: "null"), site.creation(), 26),
             (Site("127.0.0.1"), Site("127.0.0.1").creation(), 27),
@@ -161,11 +169,6 @@ struct BrowserPasskeyTests {
     @Test func `a verified user is noted only where the passphrase was asked for`() throws {
         let client = try BrowserClient.associated()
         let site = Site()
-        let flags = { (response: [String: Any]) throws -> AuthenticatorData.Flags in
-            let text = try #require(try answer(response)["authenticatorData"] as? String)
-            let data = Base64URL.decoded(text).flatMap { AuthenticatorData($0.span) }
-            return try #require(data).flags
-        }
         let made = try flags(try client.register(site))
         #expect(made.contains([.userPresent, .backupEligible]) && !made.contains(.userVerified))
         #expect(client.house.verifications == 0)
@@ -173,6 +176,21 @@ struct BrowserPasskeyTests {
         #expect(client.house.verifications == 1)
         #expect(try !flags(try client.signIn(site, site.request(verification: "discouraged"))).contains(.userVerified))
         #expect(client.house.verifications == 1)
+    }
+
+    @Test func `a passkey is said to be backed up while a fleet gets it`() throws {
+        let client = try BrowserClient.associated()
+        let site = Site()
+        #expect(try flags(try client.register(site)).isDisjoint(with: .backedUp))
+        #expect(try flags(try client.signIn(site)).isDisjoint(with: .backedUp))
+        client.house.joinsFleet()
+        #expect(try flags(try client.signIn(site)).contains([.backupEligible, .backedUp]))
+        #expect(try flags(try client.register(Site("example.org"))).contains([.backupEligible, .backedUp]))
+        let found = try #require(try client.house.vault.passkeys(of: "example.com").first)
+        // As imported from a program that said so when the key was made.
+        let changes = ItemChanges(userAttributes: ["passkey.backup": "false"])
+        try client.house.vault.update(try #require(found.item.record), with: changes)
+        #expect(try flags(try client.signIn(site)).isDisjoint(with: [.backupEligible, .backedUp]))
     }
 
     @Test func `a site that excludes its passkeys gets no second one`() throws {
@@ -221,6 +239,12 @@ struct BrowserPasskeyTests {
         let signed = try answer(try client.signIn(site, site.request(extensions: ["prf": ["eval": ["first": "AQ"]]])))
         let again = (signed["clientExtensionResults"] as? [String: [String: Any]])?["prf"]?["results"]
         #expect(again as? [String: String] == ["first": first["first"] ?? ""])
+        // Buffers of the page that the extension has not encoded.
+        for inputs in [[:], ["0": 1, "1": 2]] as [[String: Any]] {
+            let given: [String: Any] = ["prf": ["eval": ["first": inputs]]]
+            let bare = try answer(try client.signIn(site, site.request(extensions: given)))
+            #expect((bare["clientExtensionResults"] as? [String: Any])?.isEmpty == true)
+        }
         #expect((try answer(try client.signIn(site))["clientExtensionResults"] as? [String: Any])?.isEmpty == true)
     }
 
@@ -230,7 +254,7 @@ struct BrowserPasskeyTests {
         let made = try answer(try client.register(site))
         #expect(
             Set(made.keys) == [
-                "attestationObject", "clientDataJSON", "authenticatorData", "publicKeyAlgorithm",
+                "attestationObject", "clientDataJSON", "authenticatorData", "publicKey", "publicKeyAlgorithm",
                 "clientExtensionResults",
             ])
         #expect(made["publicKeyAlgorithm"] as? Int == -7)
@@ -305,6 +329,8 @@ struct BrowserPasskeyTests {
         let client = try BrowserClient.associated()
         var (ceremonies, expected): ([[String: Any]], [String]) = ([], [])
         for (algorithm, host) in [(-7, "login.example.com"), (-8, "example.org")] {
+            if algorithm == -8 { client.house.joinsFleet() }
+            let backup = algorithm == -8 ? "backed up" : "not backed up"
             for (number, verification) in ["discouraged", "preferred", "required"].enumerated() {
                 var site = Site(host, origin: "https://\(host):8443")
                 site.challenge = (0..<40).map { UInt8(number * 40 + $0) }
@@ -319,11 +345,11 @@ struct BrowserPasskeyTests {
                 let made = try client.register(
                     site,
                     site.creation(handle: [UInt8(number)], algorithms: [algorithm, -7], verification: verification))
-                note(made, "registered \(algorithm) \(isVerified)")
+                note(made, "registered \(algorithm) \(isVerified) \(backup)")
                 for _ in 1...2 {
                     site.challenge.reverse()
                     let options = site.request(verification: verification, allowed: [try id(made)])
-                    note(try client.signIn(site, options), "signed in 0 \(isVerified)")
+                    note(try client.signIn(site, options), "signed in 0 \(isVerified) \(backup)")
                 }
             }
         }

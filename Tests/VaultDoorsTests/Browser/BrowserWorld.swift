@@ -21,6 +21,7 @@ final class TestBrowserHouse: BrowserHouse {
         var whenAsked: (@Sendable () -> Void)?
         var verifications = 0
         var choice = 0
+        var isReplicated = false
     }
 
     let directory: TemporaryDirectory
@@ -41,6 +42,10 @@ final class TestBrowserHouse: BrowserHouse {
     var vaultID: [UInt8]? { [UInt8](repeating: 5, count: 16) }
 
     func openStore() -> (any ItemStore)? { state.withLock { $0.isUnlocked ? $0.store ?? vault : nil } }
+
+    var isReplicated: Bool { state.withLock { $0.isReplicated } }
+
+    func joinsFleet() { state.withLock { $0.isReplicated = true } }
 
     /// Answers from another store than the vault.
     func serves(_ store: any ItemStore) { state.withLock { $0.store = store } }

@@ -141,7 +141,11 @@ struct NativeHostTests {
             try server.start(on: socket.descriptor)
             let client = try #require(DoorClient(getpid()))
             let stop = try #require(PromptStop())
-            let agents = AgentBrowserHouse(house, client: client, until: stop) { [UInt8](repeating: 1, count: 16) }
+            let agents = AgentBrowserHouse(house, client: client, until: stop) {
+                [UInt8](repeating: 1, count: 16)
+            } isReplicated: { _ in
+                false
+            }
             #expect(agents.openStore() == nil)
             let running = try Running(agents, following: agents)
             try running.send("{}")

@@ -148,6 +148,17 @@ struct AuthenticatorDataTests {
         #expect(AttestationObject(made).encoded == bytes)
     }
 
+    @Test func `a public key has the form that certificates have`() throws {
+        let coordinates = [UInt8](1...64)
+        let point = try #require(COSEKey(point: [4] + coordinates)).subjectPublicKeyInfo
+        // RFC 5480: id-ecPublicKey, secp256r1.
+        let head = "3059301306072a8648ce3d020106082a8648ce3d03010703420004"
+        #expect(point == [UInt8](hexadecimal: head) + coordinates)
+        let key = [UInt8](hexadecimal: "19bf44096984cdfe8541bac167dc3b96c85086aa30b6b6cb0c5c38ad703166e1")
+        // RFC 8410, 10.1.
+        #expect(COSEKey.edDSA(key).subjectPublicKeyInfo == [UInt8](hexadecimal: "302a300506032b6570032100") + key)
+    }
+
     @Test func `the model of this vault is constant`() {
         #expect(AttestedCredential.vault.text == "16fe5721936f42e6949db3c090fc7bec")
         #expect(AttestedCredential(id: [1], key: AuthenticatorDataTests.key)?.model == AttestedCredential.vault)

@@ -108,6 +108,30 @@ struct CredentialOptionsTests {
         #expect(throws: PasskeyRefusal.other) { try creation(CredentialOptionsTests.creation(more: prf)) }
     }
 
+    @Test func `a site that wants a security key gets no passkey of the platform`() {
+        let selection = #","authenticatorSelection":{"authenticatorAttachment":"#
+        #expect(throws: PasskeyRefusal.other) {
+            try creation(CredentialOptionsTests.creation(more: selection + #""cross-platform"}"#))
+        }
+        for other in ["\"platform\"", "\"new\"", "null", "3"] {
+            #expect(throws: Never.self) {
+                try creation(CredentialOptionsTests.creation(more: selection + other + "}"))
+            }
+        }
+    }
+
+    @Test(arguments: [
+        #"{"eval":{"first":{}}}"#, #"{"eval":{"first":{"0":1}}}"#, #"{"eval":{"first":[1]}}"#, #"{"eval":{}}"#,
+        #"{"eval":7}"#, #"{"eval":{"first":"AQ","second":{}}}"#, #"{"eval":{"first":"AQ="}}"#,
+        #"{"eval":{"first":"AQ"},"evalByCredential":{"AQID":{"first":{}}}}"#,
+    ])
+    func `inputs of prf that are no text are left out with their extension`(inputs: String) throws {
+        let list = #","allowCredentials":[{"type":"public-key","id":"AQID"}]"#
+        let extensions = #","extensions":{"prf":\#(inputs)}"#
+        #expect(try request(CredentialOptionsTests.request(list + extensions)).common.pseudoRandom == nil)
+        #expect(try creation(CredentialOptionsTests.creation(more: extensions)).common.pseudoRandom == nil)
+    }
+
     @Test func `a list longer than any site's is refused`() {
         let list = Array(repeating: "{}", count: 16_385).joined(separator: ",")
         #expect(throws: PasskeyRefusal.other) {
@@ -198,6 +222,9 @@ struct CredentialOptionsTests {
         #expect(inputs.pair(for: [7])?.messages == [Array("WebAuthn PRF".utf8) + [0, 1]])
         let enabled = try request(CredentialOptionsTests.request(#","extensions":{"prf":{}}"#))
         #expect(enabled.common.pseudoRandom != nil && enabled.common.pseudoRandom?.pair(for: [7]) == nil)
+        let empty = try request(
+            CredentialOptionsTests.request(#","extensions":{"prf":{"eval":null,"evalByCredential":null}}"#))
+        #expect(empty.common.pseudoRandom == enabled.common.pseudoRandom)
     }
 
     // MARK: Size and damage

@@ -115,6 +115,14 @@ struct FleetTests {
         #expect(try homes[1].secrets() == [:])
     }
 
+    @Test func `a fleet that takes only chosen items does not have the others`() throws {
+        let home = try Home("a", on: MemoryFileSystem())
+        _ = try home.fleet.found(Home.url, deviceName: "a", onlySynchronizable: true)
+        try home.sync()
+        let status = try home.fleet.status()
+        #expect(status.remotes.allSatisfy { $0.lastSync != nil } && !status.copiesNewItems)
+    }
+
     @Test func `a removed device hears nothing more, and is told so`() throws {
         let homes = try Home.fleet(["a", "b", "c"])
         try homes[2].add("carl", "one")
@@ -123,10 +131,10 @@ struct FleetTests {
         #expect(removal.readable.count == 1)
         try homes[0].add("ada", "secret")
         for home in [homes[0], homes[1]] { try home.sync() }
-        #expect(try !homes[2].fleet.status().isRemoved)
+        #expect(try !homes[2].fleet.status().isRemoved && homes[2].fleet.status().copiesNewItems)
         for _ in 0..<2 {
             #expect(throws: SyncError.removed) { try homes[2].sync() }
-            #expect(try homes[2].fleet.status().isRemoved)
+            #expect(try homes[2].fleet.status().isRemoved && !homes[2].fleet.status().copiesNewItems)
         }
         #expect(try homes[2].secrets() == ["carl": "one"])
         #expect(try homes[1].secrets() == ["ada": "secret", "carl": "one"])
