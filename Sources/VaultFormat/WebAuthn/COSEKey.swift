@@ -74,7 +74,7 @@ package enum COSEKey: Hashable, Sendable {
         }
     }
 
-    /// A SubjectPublicKeyInfo in DER (RFC 5480, 2; RFC 8410, 4): 91 bytes for P-256, 44 for Ed25519.
+    /// A SubjectPublicKeyInfo in DER (RFC 5480, 2; RFC 8410, 4; RFC 3279, 2.3.1): 91 bytes for P-256, 44 for Ed25519.
     package var subjectPublicKeyInfo: [UInt8] {
         var writer = DERWriter()
         writer.put(DERTag.sequence) { whole in
@@ -84,6 +84,9 @@ package enum COSEKey: Hashable, Sendable {
                     algorithm.put(DERTag.objectIdentifier, ObjectIDs.ecPublicKey)
                     algorithm.put(DERTag.objectIdentifier, ObjectIDs.p256)
                 case .edDSA: algorithm.put(DERTag.objectIdentifier, ObjectIDs.ed25519)
+                case .rs256:
+                    algorithm.put(DERTag.objectIdentifier, ObjectIDs.rsaEncryption)
+                    algorithm.put(DERTag.null, [])
                 }
             }
             // No unused bits.

@@ -14,7 +14,8 @@ struct PKCS8PrivateKeyTests {
         #expect(PKCS8PrivateKey(bytes: der) == nil)
     }
 
-    @Test(arguments: ["p256", "p256.without-point", "p256.with-curve", "ed25519", "ed25519.version-2"])
+    @Test(
+        arguments: ["p256", "p256.without-point", "p256.with-curve", "ed25519", "ed25519.version-2", "botan.rsa"])
     func `a key that is cut or extended is refused`(name: String) throws {
         let der = try #require(try PKCS8PrivateKeyTests.vectors()[name])
         for length in 0..<der.count { #expect(PKCS8PrivateKey(bytes: der[..<length]) == nil) }
@@ -39,6 +40,35 @@ struct PKCS8PrivateKeyTests {
         let key = try #require(PKCS8PrivateKey(bytes: der))
         #expect(key.kind == .ed25519 && Array(der[key.secret]) == seed)
         #expect(key.publicKey.map { Array(der[$0]) } == (name == "ed25519" ? nil : vectors["ed25519.public"]))
+    }
+
+    @Test func `the keys that KeePassXC's library writes are read`() throws {
+        let vectors = try PKCS8PrivateKeyTests.vectors()
+        let kinds = try ["botan.p256", "botan.ed25519", "botan.rsa"].map { name in
+            PKCS8PrivateKey(bytes: try #require(vectors[name]))?.kind
+        }
+        #expect(kinds == [.p256, .ed25519, .rsa])
+    }
+
+    @Test func `an RSA key with another version, parameters or numbers is refused`() throws {
+        let der = try #require(try PKCS8PrivateKeyTests.vectors()["botan.rsa"])
+        let key = try #require(PKCS8PrivateKey(bytes: der))
+        let numbers = try #require(RSAKeyNumbers(bytes: der, in: key.secret, isPrivate: true))
+        #expect(numbers.bits == 2048 && numbers.ranges.count == 8)
+        func refuses(_ change: (inout [UInt8]) -> Void) -> Bool {
+            var other = der
+            change(&other)
+            return PKCS8PrivateKey(bytes: other) == nil
+        }
+        // An even modulus, an even exponent, an exponent of 1, and a key of three primes.
+        #expect(refuses { $0[numbers.ranges[0].upperBound - 1] &= 0xfe })
+        #expect(refuses { $0[numbers.ranges[1].upperBound - 1] &= 0xfe })
+        #expect(refuses { $0[key.secret.lowerBound + 6] = 1 })
+        #expect(RSAKeyNumbers(bytes: der, in: key.secret, isPrivate: false) == nil)
+        #expect(RSAKeyNumbers(bytes: der, in: key.secret.dropLast(), isPrivate: true) == nil)
+        // Another algorithm's identifier.
+        let place = try #require(der.indices.first { Array(der[$0...].prefix(9)) == ObjectIDs.rsaEncryption })
+        #expect(refuses { $0[place + 8] = 2 })
     }
 
     @Test func `the key of RFC 8410 is read, with its attributes`() throws {

@@ -26,3 +26,9 @@ extension PKCS8PrivateKey {
         self.init(bytes.span)
     }
 }
+
+extension RSAKeyNumbers {
+    init?(bytes: [UInt8], in place: Range<Int>, isPrivate: Bool) {
+        self.init(bytes.span, in: place, isPrivate: isPrivate)
+    }
+}

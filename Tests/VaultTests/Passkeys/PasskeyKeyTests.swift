@@ -62,6 +62,18 @@ struct PasskeyKeyTests {
         }
     }
 
+    @Test func `an RSA key whose numbers do not belong together is found, and a small one is refused`() throws {
+        let exponent = try changed("botan.rsa") { der, key in
+            if let numbers = RSAKeyNumbers(der.span, in: key.secret, isPrivate: true) {
+                der[numbers.ranges[2].lowerBound] ^= 1
+            }
+        }
+        #expect(throws: CryptoError.authenticationFailed) { try check(exponent) }
+        #expect(throws: Never.self) { try check(try PasskeySamples.key("botan.rsa")) }
+        let small = try PasskeySamples.key("rsa.1024")
+        #expect(throws: CryptoError.authenticationFailed) { try publicKey(small) }
+    }
+
     @Test func `no key of RS256 is made`() {
         #expect(throws: CryptoError.unavailable) { try PasskeyKey.make(.rs256) }
     }
@@ -85,6 +97,17 @@ struct PasskeyKeyTests {
         #expect(throws: CryptoError.authenticationFailed) {
             try PasskeySamples.verify(signature, of: message + [0], by: key)
         }
+    }
+
+    @Test func `an imported RSA key verifies its signature`() throws {
+        let secret = try PasskeySamples.key("botan.rsa")
+        let key = try publicKey(secret)
+        let message: [UInt8] = [1, 2, 3]
+        let signature = try sign(message, secret)
+        #expect(key.algorithm == .rs256 && key.bits == 2048 && signature.count == 256)
+        try PasskeySamples.verify(signature, of: message, by: key)
+        #expect(throws: CryptoError.authenticationFailed) { try PasskeySamples.verify(signature, of: [1, 2], by: key) }
+        #expect(COSEKey(key.value) == key)
     }
 
     /// Ed25519 is deterministic: the signature is the specification's, byte for byte.
