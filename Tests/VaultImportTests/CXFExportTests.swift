@@ -59,7 +59,10 @@ struct CXFExportTests {
         #expect(root["version"]?["major"]?.integer == 1 && root["timestamp"]?.integer == 1_755_129_600)
         let given = try JSONValue(CXFSamples.document("header"))["accounts"]?.elements.first
         let account = root["accounts"]?.elements.first
-        #expect(account.map { ["id", "username", "email", "items", "collections"].allSatisfy($0.members.map(\.key).contains) } == true)
+        #expect(
+            account.map {
+                ["id", "username", "email", "items", "collections"].allSatisfy($0.members.map(\.key).contains)
+            } == true)
         // Every item has the credentials that it came with, apart from files and the order.
         func credentials(_ account: JSONValue?) -> [String: [String]] {
             Dictionary(
@@ -130,7 +133,8 @@ struct CXFExportTests {
             #expect(after.map(\.isConfirmed) == [true] && before.map(\.lines) == after.map(\.lines))
             let items = (before[0].item, after[0].item)
             #expect(items.0[.itemDescription]?.text ?? "" == items.1[.itemDescription]?.text ?? "")
-            #expect(try SSHKeyConversion.exported(file: #require(items.1.openedSecret()))?.type == before[0].lines[0].split(separator: " ").first.map(String.init))
+            let kept = try #require(try items.1.openedSecret())
+            #expect(SSHKeyConversion.exported(file: kept)?.type == described.attributes.first?.value)
         }
     }
 }

@@ -93,7 +93,8 @@ enum CXFSamples {
             login.password = random.chance(80) ? try Secret(text: text(random)) : login.password
             login.notes = random.chance(40) ? text(random) + "\n" + text(random) : ""
             for _ in 0..<random.number(in: 0...3) {
-                login.urls.append("https://host\(random.number(in: 0...99)).example/\(number)?q=\(random.number(in: 0...9))")
+                login.urls.append(
+                    "https://host\(random.number(in: 0...99)).example/\(number)?q=\(random.number(in: 0...9))")
             }
             try addCodes(&login, random)
             try addPasskeys(&login, number, random)
@@ -172,9 +173,11 @@ enum CXFSamples {
         let fields = [
             ("pin", "1"), ("wifi.ssid", "net"), ("wifi.passphrase", "w"), ("wifi.2.ssid", "n"), ("wifi.3.ssid", "n"),
             ("wifi.other", "o"), ("generated-password.password", "g"), ("basic-auth.2.username", "u"),
-            ("basic-auth.password", "u"), ("credit-card.number", "n"), ("note.2.content", "c"), ("person-name.given", "g"),
+            ("basic-auth.password", "u"), ("credit-card.number", "n"), ("note.2.content", "c"),
+            ("person-name.given", "g"),
             ("ssh-key.privateKey", "k"), ("passkey.key", "k"), ("passkey.fido2Extensions", #"{"x":1}"#),
-            ("extensions", #"[{"name":"shared"}]"#), ("extensions", "[1]"), ("credential.future", #"{"type":"future"}"#),
+            ("extensions", #"[{"name":"shared"}]"#), ("extensions", "[1]"),
+            ("credential.future", #"{"type":"future"}"#),
             ("credential.note", #"{"type":"note"}"#), ("credential.odd", "{"), ("totp.secret", "A"),
         ]
         for (name, value) in fields where random.chance(12) { login.addField(name, try Secret(text: value)) }

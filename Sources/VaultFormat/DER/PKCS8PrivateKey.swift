@@ -90,7 +90,9 @@ package struct PKCS8PrivateKey: Hashable, Sendable {
         else { return nil }
         if let parameters = reader.take(Tag.parameters, of: der) {
             var inner = DERReader(parameters)
-            guard let curve = inner.element(of: der), inner.isAtEnd, Kind(curve: curve, of: der) == kind else { return nil }
+            guard let curve = inner.element(of: der), inner.isAtEnd, Kind(curve: curve, of: der) == kind else {
+                return nil
+            }
         }
         var point: Range<Int>?
         if let wrapped = reader.take(Tag.point, of: der) {

@@ -20,6 +20,7 @@ package enum CXFExport {
     }
 
     private static let exporter = "vault"
+    private static let format = "cxf:"
     private static let idLength = 16
 
     /// - Parameters:
@@ -97,7 +98,11 @@ package enum CXFExport {
     /// Returns the identifier of an entry, which is that of its source if it was imported from this format.
     private static func id(of entry: ExportEntry, _ ids: inout Set<String>) -> String {
         let own = Base64URL.encoded(entry.id.bytes)
-        if let id = entry.id(in: "cxf"), let bytes = Base64URL.decoded(id), (1...64).contains(bytes.count),
+        // A passkey alone was an item alone.
+        let parent =
+            entry.isPasskeyAlone ? entry.passkeys.first.flatMap { ExportedEntries.parent(of: $0.passkey) } : nil
+        let source = parent.flatMap { $0.hasPrefix(format) ? String($0.dropFirst(format.count)) : nil }
+        if let id = source ?? entry.id(in: "cxf"), let bytes = Base64URL.decoded(id), (1...64).contains(bytes.count),
             ids.insert(id).inserted
         {
             return id

@@ -30,16 +30,17 @@ struct CXFItemWriter {
         if takeAttribute(CXFNames.favorite, where: { $0 == "true" }) != nil {
             try json.member("favorite", raw: "true")
         }
+        let tags = takeAttribute(CXFNames.tags, where: { CXFNames.tags(of: $0) != nil })
         takeFolders()
         try writeScope(&json)
         try json.name("credentials")
         try json.begin("[")
         try writeCredentials(&json)
         try json.end("]")
-        if let text = takeAttribute(CXFNames.tags, where: { CXFNames.tags(of: $0) != nil }) {
+        if let tags {
             try json.name("tags")
             try json.begin("[")
-            for tag in CXFNames.tags(of: text) ?? [] { try json.element(tag) }
+            for tag in CXFNames.tags(of: tags) ?? [] { try json.element(tag) }
             try json.end("]")
         }
         try writeExtensions(&json)
@@ -76,13 +77,11 @@ struct CXFItemWriter {
         {
             folders.append(further)
         }
+        if folders.count > 1 { own.folders = folders }
     }
 
     private mutating func writeScope(_ json: inout JSONWriter) throws(CryptoError) {
-        var applications = takeField(CXFNames.applications)
-        if applications == nil, let text = takeAttribute(CXFNames.applications) {
-            applications = Secret(try SecretBytes(copying: Array(text.utf8).span))
-        }
+        let applications = try takeApplications()
         guard !entry.urls.isEmpty || applications != nil else { return }
         try json.name("scope")
         try json.begin("{")
@@ -90,13 +89,25 @@ struct CXFItemWriter {
         try json.begin("[")
         for url in entry.urls { try json.element(url) }
         try json.end("]")
-        if let applications, applications.isShallowJSON(where: { !$0.elements.isEmpty }) {
+        if let applications {
             try json.member("androidApps", raw: applications)
         } else {
             try json.member("androidApps", raw: "[]")
-            if let applications { entry.fields.append((CXFNames.applications, applications)) }
         }
         try json.end("}")
+    }
+
+    /// Removes the list of applications, which is a field if it is long.
+    private mutating func takeApplications() throws(CryptoError) -> Secret? {
+        func isList(_ secret: Secret) -> Bool { secret.isShallowJSON { !$0.elements.isEmpty } }
+        let name = CXFNames.applications
+        if let index = entry.fields.firstIndex(where: { $0.name == name && isList($0.secret) }) {
+            return entry.fields.remove(at: index).secret
+        }
+        guard let text = takeAttribute(name, where: { (try? Secret(plain: $0)).map(isList) ?? false }) else {
+            return nil
+        }
+        return Secret(try SecretBytes(copying: Array(text.utf8).span))
     }
 
     // MARK: Credentials
@@ -115,7 +126,9 @@ struct CXFItemWriter {
             kind = "secure note"
         } else {
             try writeKind(&json, &counts)
-            if counts.isEmpty || !entry.user.isEmpty || entry.password?.isEmpty == false {
+            let isEmpty = entry.user.isEmpty && entry.password?.isEmpty ?? true
+            let isAlone = try !hasOthers() && counts.isEmpty
+            if !isEmpty || isAlone {
                 try writeLogin(&json)
                 counts[CXFCredential.basic.type] = 1
             }
@@ -142,6 +155,20 @@ struct CXFItemWriter {
                 field.name.hasPrefix(CXFNames.unknown) || field.name.hasPrefix(ImportNames.otp)
                     || kinds.contains { field.name.hasPrefix($0) }
             }
+    }
+
+    /// Returns whether the item has credentials beside a note and passkeys. The reader takes a note alone for a secure
+    /// note, and passkeys alone for an item without a login.
+    private func hasOthers() throws(CryptoError) -> Bool {
+        if let otp = entry.otp, try CXFTimeCode(otp) != nil { return true }
+        let kinds = CXFCredential.all.filter {
+            $0.kind == nil && ($0.type == CXFCredential.passkey.type || !$0.isOfLogin)
+        }
+        return kinds.contains { kind in
+            kind.members.contains { member in
+                entry.fields.contains { $0.name == kind.prefix(1) + member.name && !$0.secret.isEmpty }
+            }
+        }
     }
 
     private func writeLogin(_ json: inout JSONWriter) throws(CryptoError) {
@@ -223,7 +250,8 @@ struct CXFItemWriter {
             while true {
                 let number = counts[credential.type, default: 0] + 1
                 // The first of these would be taken for another part of the login.
-                let isTaken = number == 1 && [CXFCredential.basic.type, CXFCredential.note.type].contains(credential.type)
+                let isTaken =
+                    number == 1 && [CXFCredential.basic.type, CXFCredential.note.type].contains(credential.type)
                 var values: [String: Secret] = [:]
                 if !isTaken {
                     for (member, _) in credential.members {

@@ -200,7 +200,7 @@ package struct ExportedEntries: Sendable {
     }
 
     /// Returns the source of the entry with which a passkey was imported.
-    private static func parent(of passkey: Passkey) -> String? {
+    static func parent(of passkey: Passkey) -> String? {
         guard var source = passkey.item.userAttributes[ImportNames.source]?[...] else { return nil }
         // A further passkey has a number behind it.
         if let mark = source.lastIndex(of: "~"), Int(source[mark...].dropFirst()) != nil { source = source[..<mark] }

@@ -76,7 +76,9 @@ package enum CXF {
                 let path = parent.map { "\($0)/\(title)" } ?? title
                 for link in collection["items"]?.elements ?? [] {
                     // Items of other accounts are not this account's to move.
-                    guard let item = link["item"]?.text, link["account"].map({ $0.text == id }) ?? true else { continue }
+                    guard let item = link["item"]?.text, link["account"].map({ $0.text == id }) ?? true else {
+                        continue
+                    }
                     if !path.isEmpty { folders[item, default: []].append(path) }
                 }
                 walk(collection["subCollections"], below: path)

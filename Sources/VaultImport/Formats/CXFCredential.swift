@@ -121,6 +121,11 @@ struct CXFCredential: Sendable {
     /// The kind of entry that such a credential makes; `nil` if its fields have names of their own.
     var kind: String? { CXFCredential.kinds[type]?.kind }
 
+    /// Whether the first such credential is a part of the login itself.
+    var isOfLogin: Bool {
+        [CXFCredential.basic.type, CXFCredential.note.type, CXFCredential.passkey.type].contains(type)
+    }
+
     /// Returns the field of a member in an entry of that kind.
     func name(of member: String) -> String { CXFCredential.kinds[type]?.names[member] ?? member }
 

@@ -24,6 +24,7 @@ struct CXFExtension {
         static let name = "name"
         static let kind = "description"
         static let otp = "otp"
+        static let folders = "folders"
         static let passkeys = "passkeys"
         static let site = "rpId"
         static let credential = "credentialId"
@@ -37,6 +38,8 @@ struct CXFExtension {
     var kind: String?
     /// The text of the one-time password, if it is not in the form that CXF's parts result in.
     var otp: Secret?
+    /// The collections of an item in several ones, in the order of the entry.
+    var folders: [String] = []
     /// By rpId and identifier, since an item may have several.
     private var passkeys: [String: Statements] = [:]
 
@@ -44,9 +47,12 @@ struct CXFExtension {
 
     /// - Parameter extensions: those of an item.
     init(_ extensions: JSONValue?) throws(ImportError) {
-        guard let own = extensions?.elements.first(where: { $0[Member.name]?.text == CXFExtension.name }) else { return }
+        guard let own = extensions?.elements.first(where: { $0[Member.name]?.text == CXFExtension.name }) else {
+            return
+        }
         kind = own[Member.kind]?.text
         otp = try own[Member.otp]?.secret()
+        folders = own[Member.folders]?.elements.compactMap(\.text) ?? []
         for passkey in own[Member.passkeys]?.elements ?? [] {
             guard let site = passkey[Member.site]?.text, let credential = passkey[Member.credential]?.text else {
                 continue
@@ -74,6 +80,9 @@ struct CXFExtension {
         }
     }
 
+    /// Returns the place of a collection among those of the item; the last one for others.
+    func place(of folder: String) -> Int { folders.firstIndex(of: folder) ?? folders.count }
+
     private static func key(_ site: String, _ credential: String) -> String { "\(site) \(credential)" }
 
     subscript(site: String, credential: String) -> Statements? { passkeys[CXFExtension.key(site, credential)] }
@@ -94,7 +103,7 @@ struct CXFExtension {
 
     /// Returns whether there is anything to state, about the item or its passkeys.
     func isNeeded(_ passkeys: [(passkey: Passkey, statements: Statements)]) -> Bool {
-        kind != nil || otp != nil || passkeys.contains { !$0.statements.isEmpty }
+        kind != nil || otp != nil || !folders.isEmpty || passkeys.contains { !$0.statements.isEmpty }
     }
 
     /// Writes the extension, if there is anything to state.
@@ -109,6 +118,12 @@ struct CXFExtension {
         try json.member(Member.name, CXFExtension.name)
         if let kind { try json.member(Member.kind, kind) }
         if let otp { try json.member(Member.otp, otp) }
+        if !folders.isEmpty {
+            try json.name(Member.folders)
+            try json.begin("[")
+            for folder in folders { try json.element(folder) }
+            try json.end("]")
+        }
         if !passkeys.isEmpty {
             try json.name(Member.passkeys)
             try json.begin("[")

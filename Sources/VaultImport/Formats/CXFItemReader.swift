@@ -35,7 +35,8 @@ struct CXFItemReader {
         try readNote()
         if let key = self.sshKey { try readKey(key, sshKey) }
         if let kind = own.kind { login.kind = kind.isEmpty ? nil : kind }
-        if login.title.isEmpty, login.urls.isEmpty, login.user.isEmpty, let kind = login.kind, case .ofURL = login.address
+        if login.title.isEmpty, login.urls.isEmpty, login.user.isEmpty, let kind = login.kind,
+            case .ofURL = login.address
         {
             login.address = .service(kind)
         }
@@ -46,6 +47,8 @@ struct CXFItemReader {
     private mutating func readFrame(_ item: JSONValue, folders: [String]) throws(ImportError) {
         own = try CXFExtension(item["extensions"])
         login.title = item["title"]?.text ?? ""
+        // Collections have an order of their own.
+        let folders = own.folders.isEmpty ? folders : folders.sorted { own.place(of: $0) < own.place(of: $1) }
         login.folder = folders.first ?? ""
         for (index, folder) in folders.dropFirst().enumerated() {
             login.addAttribute(CXFNames.numbered(ImportNames.folder, index + 2), folder)

@@ -28,9 +28,11 @@ struct CXFTimeCode {
 
     /// - Returns: `nil` for a credential that makes no passwords here, such as one with another algorithm.
     init?(_ credential: JSONValue) throws(ImportError) {
-        guard let seed = try credential["secret"]?.secret(), let clean = try secured({ () throws(CryptoError) in
-            try CXFTimeCode.cleaned(seed, 0..<seed.count)
-        }) else { return nil }
+        guard let seed = try credential["secret"]?.secret(),
+            let clean = try secured({ () throws(CryptoError) in
+                try CXFTimeCode.cleaned(seed, 0..<seed.count)
+            })
+        else { return nil }
         self.seed = clean
         issuer = credential["issuer"]?.text ?? ""
         account = credential["username"]?.text ?? ""
@@ -109,7 +111,11 @@ struct CXFTimeCode {
                 let end = bytes.firstIndex(of: UInt8(ascii: "&"), in: next..<whole.upperBound) ?? whole.upperBound
                 let split = bytes.firstIndex(of: UInt8(ascii: "="), in: next..<end) ?? end
                 let value = min(split + 1, end)..<end
-                if text(next..<split) == "secret" { seed = value } else { others.append((text(next..<split), text(value))) }
+                if text(next..<split) == "secret" {
+                    seed = value
+                } else {
+                    others.append((text(next..<split), text(value)))
+                }
                 next = end + 1
             }
             return seed.map { (text(start..<question), $0, others) }
