@@ -111,6 +111,32 @@ struct CXFExportTests {
         for (before, after) in zip(before, after) { #expect(before == after) }
     }
 
+    @Test func `a damaged document that is read goes out, and comes in the same`() throws {
+        let random = SeededRandom("damaged cxf")
+        let whole = Array(try CXFSamples.document("header").content.text.utf8)
+        var count = 0
+        for _ in 0..<400 {
+            var text = whole
+            for _ in 0...random.number(in: 0...3) {
+                let place = random.number(in: 0...text.count - 1)
+                text[place] = random.element(of: Array("\"{}[]:,x0 \\".utf8))
+            }
+            guard let document = try? Document(Secret(bytes: text)), let given = try? CXFSamples.logins(document)
+            else { continue }
+            // An entry without a title goes out under its service.
+            guard given.logins.allSatisfy({ !$0.title.isEmpty }) else { continue }
+            count += 1
+            let (first, second) = (try CXFSamples.vault(), try CXFSamples.vault())
+            try given.stored(in: first, of: "cxf")
+            var entries = try CXFSamples.entries(first)
+            try CXFSamples.logins(CXFSamples.export(&entries)).stored(in: second, of: "cxf")
+            let (before, after) = (try CXFSamples.content(first), try CXFSamples.content(second))
+            #expect(before.count == after.count)
+            for (before, after) in zip(before, after) { #expect(before == after) }
+        }
+        #expect(count > 50)
+    }
+
     @Test func `an ssh key goes out in PKCS 8, and comes in as one that asks`() throws {
         let samples = #filePath.replacing("VaultImportTests/CXFExportTests.swift", with: "VaultDoorsTests/SSH/Samples/")
         for name in ["ed25519", "ecdsa256", "ecdsa384", "ecdsa521", "rsa2048", "rsa3072"] {
@@ -120,7 +146,7 @@ struct CXFExportTests {
             try first.add(
                 Item(
                     .genericPassword(service: SSHItems.service, account: described.fingerprint),
-                    attributes: [.label: .string(name)],
+                    attributes: [.label: .string(name), .comment: "of the laptop"],
                     userAttributes: Dictionary(uniqueKeysWithValues: described.attributes.map { ($0.name, $0.value) }),
                     secret: file))
             var entries = try CXFSamples.entries(first)
@@ -132,7 +158,9 @@ struct CXFExportTests {
             #expect(before.map(\.fingerprint) == after.map(\.fingerprint) && after.map(\.comment) == [name])
             #expect(after.map(\.isConfirmed) == [true] && before.map(\.lines) == after.map(\.lines))
             let items = (before[0].item, after[0].item)
-            #expect(items.0[.itemDescription]?.text ?? "" == items.1[.itemDescription]?.text ?? "")
+            for attribute in [Attribute.itemDescription, .comment] {
+                #expect(items.0[attribute]?.text ?? "" == items.1[attribute]?.text ?? "")
+            }
             let kept = try #require(try items.1.openedSecret())
             #expect(SSHKeyConversion.exported(file: kept)?.type == described.attributes.first?.value)
         }

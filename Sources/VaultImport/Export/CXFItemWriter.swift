@@ -120,6 +120,7 @@ struct CXFItemWriter {
         } else if let key {
             try writeKey(key, &json)
             counts[CXFCredential.sshKey.type] = 1
+            try writeNotes(&json, &counts)
         } else if isNote {
             try CXFCredential.note.write(&json) { _ in entry.password }
             counts[CXFCredential.note.type] = 1
@@ -132,10 +133,7 @@ struct CXFItemWriter {
                 try writeLogin(&json)
                 counts[CXFCredential.basic.type] = 1
             }
-            if let notes = entry.notes {
-                try CXFCredential.note.write(&json) { _ in notes }
-                counts[CXFCredential.note.type] = 1
-            }
+            try writeNotes(&json, &counts)
         }
         try writeTimeCodes(&json)
         for passkey in entry.passkeys { try CXFPasskey.write(passkey, &json) }
@@ -144,6 +142,12 @@ struct CXFItemWriter {
         try writeReferences(&json)
         try writeUnknown(&json)
         try writeFields(&json)
+    }
+
+    private func writeNotes(_ json: inout JSONWriter, _ counts: inout [String: Int]) throws(CryptoError) {
+        guard let notes = entry.notes else { return }
+        try CXFCredential.note.write(&json) { _ in notes }
+        counts[CXFCredential.note.type] = 1
     }
 
     /// Whether the reader takes the item for a secure note: it has nothing beside the note but custom fields.
