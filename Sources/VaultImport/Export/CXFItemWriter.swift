@@ -3,7 +3,7 @@ internal import Vault
 internal import VaultCrypto
 internal import VaultFormat
 
-/// Writes an entry as an item of CXF (section 3.2): the inverse of ``CXFItemReader``.
+/// Writes an entry as an item of CXF: the inverse of ``CXFItemReader``.
 ///
 /// A part goes out as the credential of which the reader makes the same part; any other becomes a custom field.
 struct CXFItemWriter {
@@ -251,7 +251,7 @@ struct CXFItemWriter {
     /// Writes the credentials whose members are fields with the names of their kind.
     private mutating func writeMembers(_ json: inout JSONWriter, _ counts: inout [String: Int]) throws(CryptoError) {
         for credential in CXFCredential.all {
-            while true {
+            while entry.fields.contains(where: { $0.name.hasPrefix(credential.type) }) {
                 let number = counts[credential.type, default: 0] + 1
                 // The first of these would be taken for another part of the login.
                 let isTaken =

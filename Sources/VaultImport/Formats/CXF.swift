@@ -15,7 +15,7 @@ package enum CXF {
     ) -> (file: Secret, item: SSHKeyItem)?
 
     /// - Parameters:
-    ///   - document: a header with accounts (3.1), or one account alone (3.1.2), as some systems hand it over.
+    ///   - document: a header with accounts (3.1), or one account alone, as some systems hand it over.
     ///   - sshKey: reads the ssh keys; a key that it rejects is imported as fields.
     package static func logins(
         _ document: Document, sshKey: SSHKeyReading = { _, _, _ in nil }

@@ -6,7 +6,7 @@ internal import VaultFormat
 /// The statements of this product about an item, for which CXF has no member: an extension of the item, which other
 /// readers ignore.
 struct CXFExtension {
-    /// What CXF does not say about a passkey.
+    /// Statements about a passkey for which CXF has no member.
     struct Statements {
         var relyingParty: String?
         var isBackupEligible = true

@@ -2,7 +2,7 @@
 internal import VaultCrypto
 internal import VaultFormat
 
-/// Reads an item of CXF (section 3.2), whose credentials together are one login.
+/// Reads an item of CXF, whose credentials together are one login.
 struct CXFItemReader {
     var login: Login
     /// The reasons why parts were not imported, or not as what they are.
@@ -23,7 +23,7 @@ struct CXFItemReader {
             throw .malformed("\(login.place), line \(item.line)", "an item without credentials")
         }
         try readFrame(item, folders: folders)
-        let isOfPasskeys = isOfPasskeys(credentials.elements, item)
+        let isOfPasskeys = isOfPasskeys(credentials.elements)
         for credential in credentials.elements {
             guard credential.isObject, let type = credential["type"]?.text, !type.isEmpty else {
                 throw .malformed("\(login.place), line \(credential.line)", "a credential without a type")
@@ -79,7 +79,7 @@ struct CXFItemReader {
 
     /// Returns whether an item says nothing beyond its passkeys: its title is the site's name, and its URLs are the
     /// site's.
-    private func isOfPasskeys(_ credentials: [JSONValue], _ item: JSONValue) -> Bool {
+    private func isOfPasskeys(_ credentials: [JSONValue]) -> Bool {
         guard !credentials.isEmpty, login.attributes.isEmpty, login.fields.isEmpty, login.folder.isEmpty,
             own.kind == nil, login.title.utf8.count <= PortablePasskey.longestName
         else { return false }
@@ -205,7 +205,8 @@ struct CXFItemReader {
                 login.addAttribute(named, value)
             case "string", "email", "number", "date", "year-month", "wifi-network-security-type", "subdivision-code",
                 "country-code":
-                login.addAttribute(named, field["value"]?.text)
+                guard let text = field["value"]?.text else { fallthrough }
+                login.addAttribute(named, text)
             // A type that is not known may conceal its value.
             default: login.addField(named, try value(field, "value"))
             }
