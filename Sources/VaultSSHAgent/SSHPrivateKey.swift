@@ -232,13 +232,18 @@ final class SSHPrivateKey: Sendable {
     /// Reads an unencrypted key file.
     ///
     /// - Throws: `.unsupported` for an encrypted file, or one with several keys; `.untrue`, `.malformed`.
-    static func read(file: Span<UInt8>) throws(SSHRefusal) -> SSHPrivateKey {
+    static func read(file: Span<UInt8>) throws(SSHRefusal) -> SSHPrivateKey { try commented(file: file).key }
+
+    /// Reads an unencrypted key file, and the comment in it.
+    ///
+    /// - Throws: as ``read(file:)``.
+    static func commented(file: Span<UInt8>) throws(SSHRefusal) -> (key: SSHPrivateKey, comment: String) {
         let text = try body(of: file)
         let decoded = try secured { () throws(CryptoError) in
             try SecretBytes.decoding(base64: file.extracting(text))
         }
         guard let decoded else { throw .malformed }
-        return try decoded.withBytes { bytes throws(SSHRefusal) in try read(decoded: bytes) }
+        return try decoded.withBytes { bytes throws(SSHRefusal) in try commented(decoded: bytes) }
     }
 
     /// Returns the range of the base64 text.
@@ -256,7 +261,9 @@ final class SSHPrivateKey: Sendable {
         return head.count..<end
     }
 
-    private static func read(decoded bytes: Span<UInt8>) throws(SSHRefusal) -> SSHPrivateKey {
+    private static func commented(
+        decoded bytes: Span<UInt8>
+    ) throws(SSHRefusal) -> (key: SSHPrivateKey, comment: String) {
         let magic = Array("openssh-key-v1\0".utf8)
         guard bytes.count > magic.count, bytes.extracting(0..<magic.count).elementsEqual(magic.span) else {
             throw .malformed
@@ -271,15 +278,14 @@ final class SSHPrivateKey: Sendable {
         guard try inner.number(bytes) == inner.number(bytes) else { throw .malformed }
         var certificate: SSHCertificate?
         let key = try SSHPrivateKey(&inner, bytes, certificate: &certificate)
-        // The comment.
-        _ = try inner.string(bytes)
+        let comment = String(decoding: try inner.data(bytes), as: UTF8.self)
         var padding: UInt8 = 1
         while !inner.isAtEnd {
             guard padding < 8, try inner.byte(bytes) == padding else { throw .malformed }
             padding += 1
         }
         guard certificate == nil, key.publicKey == named else { throw .untrue }
-        return key
+        return (key, comment)
     }
 }
 

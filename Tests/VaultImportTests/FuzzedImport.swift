@@ -10,6 +10,8 @@ import VaultCrypto
 enum FuzzedImport: UInt8, CaseIterable {
     case csv, bitwarden, onePassword, aegis, keePass, pass, otpauth, environment
     case gitCredentials, netrc, docker, gh, cargo, aws, pgpass, address
+    // Behind the others, whose numbers are in the cases that were found.
+    case cxf
 
     static var seeds: [[UInt8]] {
         let texts: [(FuzzedImport, String)] = [
@@ -30,7 +32,7 @@ enum FuzzedImport: UInt8, CaseIterable {
         ]
         let files: [(FuzzedImport, String)] = [
             (.onePassword, "1pux.json"), (.aegis, "aegis-plain.json"), (.aegis, "aegis-encrypted.json"),
-            (.bitwarden, "bitwarden-pbkdf2.json"),
+            (.bitwarden, "bitwarden-pbkdf2.json"), (.cxf, "../cxf/header.json"), (.cxf, "../cxf/accounts.json"),
         ]
         return texts.map { [$0.rawValue] + Array($1.utf8) }
             + files.compactMap { kind, name in (try? Vectors.bytes("import/" + name)).map { [kind.rawValue] + $0 } }
@@ -79,6 +81,10 @@ enum FuzzedImport: UInt8, CaseIterable {
             return try comeBack(Bitwarden.logins(document) { throw ImportError.wrongPassphrase }) { entries in
                 let written = try Document(BitwardenExport.text(&entries))
                 return try Bitwarden.logins(written) { throw ImportError.wrongPassphrase }.logins.count
+            }
+        case .cxf:
+            return try comeBack(CXF.logins(document)) { entries in
+                try CXF.logins(Document(CXFExport.text(&entries))).logins.count
             }
         case .onePassword: return try comeBack(OnePassword.logins(document) { _ in .absent }) { _ in nil }
         case .aegis: return try comeBack(Aegis.logins(document) { throw ImportError.wrongPassphrase }) { _ in nil }

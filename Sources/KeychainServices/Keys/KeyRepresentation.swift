@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+@_implementationOnly import Vault
 @_implementationOnly import VaultCrypto
 @_implementationOnly import VaultFormat
 
@@ -51,25 +52,7 @@ struct KeyRepresentation {
     static func pkcs1(_ numbers: borrowing SecretBytes) throws(CryptoError) -> SecretBytes {
         let length = numbers.count / 8
         return try numbers.withBytes { bytes throws(CryptoError) in
-            // An upper bound of the output: the header and sign byte of a number take at most six bytes.
-            var content = try SecretBuffer(capacity: numbers.count + 8 * 6 + 8)
-            try content.append([DERTag.integer, 1, 0].span)
-            for index in 0..<8 {
-                var number = bytes.extracting(index * length..<(index + 1) * length)
-                while number.count > 1, number[0] == 0 { number = number.extracting(1..<number.count) }
-                let sign = number[0] >= 0x80 ? 1 : 0
-                var head = [DERTag.integer]
-                DERLength.append(number.count + sign, to: &head)
-                if sign > 0 { head.append(0) }
-                try content.append(head.span)
-                try content.append(number)
-            }
-            var whole = try SecretBuffer(capacity: content.count + 8)
-            var head = [DERTag.sequence]
-            DERLength.append(content.count, to: &head)
-            try whole.append(head.span)
-            try content.withBytes { bytes throws(CryptoError) in try whole.append(bytes) }
-            return try whole.bytes()
+            try RSAKeyNumbers.privateKey(bytes, (0..<8).map { $0 * length..<($0 + 1) * length })
         }
     }
 }

@@ -24,6 +24,8 @@ package struct PasskeyKey: ~Copyable, Sendable {
         case .p256: self = try PasskeyKey.p256(place, of: der)
         case .ed25519: self = try PasskeyKey.ed25519(place, of: der)
         case .rsa: self = try PasskeyKey.rsa(place, of: der)
+        // No site is offered these.
+        case .p384, .p521: throw .authenticationFailed
         }
     }
 
@@ -114,7 +116,9 @@ package struct PasskeyKey: ~Copyable, Sendable {
             let length = NISTCurve.p256.pointLength
             let whole = try AsymmetricKey.make(curve: .p256, bits: 0)
             return try whole.withBytes { bytes throws(CryptoError) in
-                let frame = PKCS8PrivateKey.Frame.p256(point: bytes.array(0..<length))
+                guard let frame = PKCS8PrivateKey.Frame.curve(.p256, point: bytes.array(0..<length)) else {
+                    throw .unavailable
+                }
                 return try frame.secret(around: bytes.extracting(length..<bytes.count))
             }
         case .edDSA:
@@ -124,16 +128,5 @@ package struct PasskeyKey: ~Copyable, Sendable {
             }
         case .rs256: throw .unavailable
         }
-    }
-}
-
-extension PKCS8PrivateKey.Frame {
-    /// Joins the frame and a secret in locked memory.
-    fileprivate func secret(around number: Span<UInt8>) throws(CryptoError) -> Secret {
-        var whole = try SecretBytes(zeroed: before.count + number.count + after.count)
-        whole.replace(at: 0, with: before.span)
-        whole.replace(at: before.count, with: number)
-        whole.replace(at: before.count + number.count, with: after.span)
-        return Secret(whole)
     }
 }

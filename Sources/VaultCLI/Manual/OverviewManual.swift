@@ -100,10 +100,10 @@ enum OverviewManual {
             "IMPORT AND EXPORT",
             """
             'vault import FORMAT' imports the secrets of another product: a database of KeePassXC, exports of Bitwarden,
-            1Password, Aegis and browsers, a store of pass, the keyring of the session, and secrets that programs store
-            in clear text. A second run adds nothing, imports the changes made there, and reports items that were
-            changed on both sides. 'vault export FORMAT' exports, after a question. 'vault help import' lists the
-            formats.
+            1Password, Aegis and browsers, the format in which products exchange credentials (CXF), a store of pass,
+            the keyring of the session, and secrets that programs store in clear text. A second run adds nothing,
+            imports the changes made there, and reports items that were changed on both sides. 'vault export FORMAT'
+            exports, after a question. 'vault help import' lists the formats.
 
             With the PAM module pam_vault, the login unlocks a vault that has the login's password as its passphrase.
             """

@@ -8,18 +8,19 @@ internal import VaultImport
 
 /// The formats of an export.
 enum ExportFormat: String, FormatName {
-    case kdbx, bitwarden, csv, pass
+    case kdbx, bitwarden, cxf, csv, pass
 
     var meaning: String {
         switch self {
         case .kdbx: "a database of KeePassXC, encrypted with its own passphrase, by keepassxc-cli"
         case .bitwarden: "Bitwarden's JSON, in clear"
+        case .cxf: "FIDO's Credential Exchange Format, with passkeys and ssh keys, in clear"
         case .csv: "comma-separated values, in clear text; --layout names the program"
         case .pass: "a directory as pass uses it, each file encrypted by gpg for --recipient"
         }
     }
 
-    var isClear: Bool { self == .bitwarden || self == .csv }
+    var isClear: Bool { [.bitwarden, .cxf, .csv].contains(self) }
 }
 
 struct Export: ParsableCommand {
@@ -140,6 +141,7 @@ struct Export: ParsableCommand {
             guard let layout = CSVLayout.named(layout) else { return }
             try write(CSVExport.text(&entries, for: layout), to: file)
         case .bitwarden: try write(BitwardenExport.text(&entries), to: file)
+        case .cxf: try write(CXFExport.text(&entries, sshKey: CXFExport.SSHKey.init(file:)), to: file)
         case .kdbx:
             let chosen = try given ?? newPassphrase()
             guard !chosen.withBytes({ bytes in bytes.indices.contains { bytes[$0] == 0x0a } }), chosen.count > 0 else {

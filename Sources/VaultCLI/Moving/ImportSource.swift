@@ -11,7 +11,7 @@ internal import VaultStorage
 /// The formats of an import.
 enum ImportFormat: String, FormatName {
     case secretService = "secret-service"
-    case kdbx, bitwarden
+    case kdbx, bitwarden, cxf
     case onePassword = "1pux"
     case csv, pass, gopass, aegis, otpauth, env
     case plaintext
@@ -25,6 +25,7 @@ enum ImportFormat: String, FormatName {
         case .secretService: "the items of gnome-keyring, KWallet or another keyring of the session"
         case .kdbx: "a database of KeePass 2 or KeePassXC (.kdbx), by keepassxc-cli"
         case .bitwarden: "Bitwarden's export as .json, plain or with a password"
+        case .cxf: "FIDO's Credential Exchange Format (.json), as Apple's and other products exchange it"
         case .onePassword: "1Password's export as .1pux, by unzip"
         case .csv: "the .csv of Chrome, Firefox, Apple, LastPass, 1Password, Bitwarden or KeePassXC"
         case .pass: "a store of pass, by gpg; without FILE, ~/.password-store"
@@ -44,7 +45,7 @@ enum ImportFormat: String, FormatName {
     }
 
     /// Whether the imported file remains with all secrets in clear text.
-    var isClear: Bool { [.csv, .onePassword, .otpauth, .bitwarden, .aegis, .env].contains(self) }
+    var isClear: Bool { [.csv, .onePassword, .otpauth, .bitwarden, .cxf, .aegis, .env].contains(self) }
 }
 
 /// The passphrase of an imported or exported file, as opposed to the vault's.
@@ -162,6 +163,11 @@ struct ImportSource {
             let document = try Document(text(path))
             let logins = try withPassphrase(path) {
                 try Bitwarden.logins(document, sshKey: { SSHKeyItem(file: $0, isConfirmed: $1) }, passphrase: $0)
+            }
+            return (logins, source)
+        case .cxf:
+            let logins = try CXF.logins(Document(text(path))) { key, comment, isConfirmed in
+                SSHKeyItem.converted(key, comment: comment, isConfirmed: isConfirmed)
             }
             return (logins, source)
         case .aegis:

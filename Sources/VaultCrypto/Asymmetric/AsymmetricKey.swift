@@ -44,6 +44,20 @@ package struct AsymmetricKey: ~Copyable, Sendable {
     ///   them is checked by a signature.
     package static func completing(rsa bytes: Span<UInt8>, _ ranges: [Range<Int>]) throws(CryptoError) -> AsymmetricKey
     {
+        let whole = try completed(rsa: bytes, ranges)
+        let dp = bytes.count..<bytes.count + ranges[3].count
+        let dq = dp.upperBound..<dp.upperBound + ranges[4].count
+        return try whole.withBytes { bytes throws(CryptoError) in
+            try AsymmetricKey(rsa: bytes, ranges[..<5] + [dp, dq, ranges[5]])
+        }
+    }
+
+    /// Computes dP and dQ of a private RSA key.
+    ///
+    /// - Parameter ranges: as for ``completing(rsa:_:)``.
+    /// - Returns: the given bytes, dP with the length of p, and dQ with that of q.
+    /// - Throws: as ``completing(rsa:_:)``.
+    package static func completed(rsa bytes: Span<UInt8>, _ ranges: [Range<Int>]) throws(CryptoError) -> SecretBytes {
         let (p, q) = (ranges[3], ranges[4])
         let dp = bytes.count..<bytes.count + p.count
         let dq = dp.upperBound..<dp.upperBound + q.count
@@ -60,9 +74,7 @@ package struct AsymmetricKey: ~Copyable, Sendable {
         }
         Sodium.wipeStack(.derivation)
         try CryptoError.check(result)
-        return try whole.withBytes { bytes throws(CryptoError) in
-            try AsymmetricKey(rsa: bytes, ranges[..<5] + [dp, dq, ranges[5]])
-        }
+        return whole
     }
 
     /// - Parameter representation: 4, x and y, and for a private key its number, each as long as the curve's.

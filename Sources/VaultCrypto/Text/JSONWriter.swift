@@ -48,6 +48,18 @@ package struct JSONWriter: ~Copyable {
         needsComma = true
     }
 
+    /// Writes an element of an array.
+    package mutating func element(_ text: String) throws(CryptoError) {
+        try part()
+        try string(Array(text.utf8).span)
+    }
+
+    /// Writes an element that is already JSON.
+    package mutating func element(raw secret: Secret) throws(CryptoError) {
+        try part()
+        try secret.withBytes { bytes throws(CryptoError) in try buffer.append(bytes) }
+    }
+
     /// Writes bytes in base64 for URLs, without padding (RFC 4648, section 5).
     package mutating func member(_ name: String, base64URL bytes: Secret) throws(CryptoError) {
         var text = try SecretBuffer(capacity: (bytes.count * 4 + 2) / 3 + 2)

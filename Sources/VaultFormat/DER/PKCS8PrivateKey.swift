@@ -7,8 +7,8 @@
 /// read; one is written.
 package struct PKCS8PrivateKey: Hashable, Sendable {
     package enum Kind: Sendable {
-        /// RFC 5915.
-        case p256
+        /// RFC 5915, on the curves of FIPS 186-4.
+        case p256, p384, p521
         /// RFC 8410.
         case ed25519
         /// RFC 3279, 2.3.1.
@@ -16,13 +16,12 @@ package struct PKCS8PrivateKey: Hashable, Sendable {
     }
 
     package let kind: Kind
-    /// 32 bytes: the private number of P-256, big-endian, or the seed of Ed25519; for RSA the key in PKCS#1.
+    /// The private number of a curve, big-endian, in 32, 48 or 66 bytes; the seed of Ed25519, 32 bytes; for RSA the key
+    /// in PKCS#1.
     package let secret: Range<Int>
-    /// For P-256 4, x and y; for Ed25519 32 bytes. `nil` if the writer omitted it, and for RSA. Not checked to belong to
-    /// the secret.
+    /// For a curve 4, x and y; for Ed25519 32 bytes. `nil` if the writer omitted it, and for RSA. Not checked to belong
+    /// to the secret.
     package let publicKey: Range<Int>?
-
-    private static let secretLength = 32
 
     private enum Tag {
         /// [0] and [1] of a structure, explicit in an ECPrivateKey and implicit in PKCS#8.
@@ -51,39 +50,37 @@ package struct PKCS8PrivateKey: Hashable, Sendable {
         guard reader.isAtEnd else { return nil }
         switch der.array(algorithm.identifier) {
         case ObjectIDs.ecPublicKey:
-            guard let curve = algorithm.parameters, PKCS8PrivateKey.isP256(curve, of: der),
-                let (secret, point) = PKCS8PrivateKey.curveKey(key, of: der), publicKey == nil || point == nil
+            guard let kind = algorithm.parameters.flatMap({ Kind(curve: $0, of: der) }),
+                let (secret, point) = PKCS8PrivateKey.curveKey(key, kind, of: der), publicKey == nil || point == nil
             else { return nil }
-            self.init(.p256, secret, point ?? publicKey, length: 65)
+            self.init(kind, secret, point ?? publicKey, lengths: (kind.length, 1 + 2 * kind.length))
         case ObjectIDs.ed25519:
             var inner = DERReader(key)
             guard algorithm.parameters == nil, let seed = inner.take(DERTag.octetString, of: der), inner.isAtEnd else {
                 return nil
             }
-            self.init(.ed25519, seed, publicKey, length: 32)
+            self.init(.ed25519, seed, publicKey, lengths: (Kind.ed25519.length, 32))
         case ObjectIDs.rsaEncryption:
-            guard algorithm.parameters?.tag == DERTag.null, algorithm.parameters?.content.isEmpty == true, publicKey == nil,
-                RSAKeyNumbers(der, in: key, isPrivate: true) != nil
+            guard algorithm.parameters?.tag == DERTag.null, algorithm.parameters?.content.isEmpty == true,
+                publicKey == nil, RSAKeyNumbers(der, in: key, isPrivate: true) != nil
             else { return nil }
-            self.init(.rsa, key, nil, length: 0)
+            self.init(.rsa, key, nil, lengths: (key.count, 0))
         default: return nil
         }
     }
 
-    private init?(_ kind: Kind, _ secret: Range<Int>, _ publicKey: Range<Int>?, length: Int) {
-        guard kind == .rsa || secret.count == PKCS8PrivateKey.secretLength, publicKey.map({ $0.count == length }) ?? true else {
+    private init?(
+        _ kind: Kind, _ secret: Range<Int>, _ publicKey: Range<Int>?, lengths: (secret: Int, publicKey: Int)
+    ) {
+        guard secret.count == lengths.secret, publicKey.map({ $0.count == lengths.publicKey }) ?? true else {
             return nil
         }
         (self.kind, self.secret, self.publicKey) = (kind, secret, publicKey)
     }
 
-    private static func isP256(_ element: DERReader.Element, of der: Span<UInt8>) -> Bool {
-        element.tag == DERTag.objectIdentifier && der.array(element.content) == ObjectIDs.p256
-    }
-
     /// Reads an ECPrivateKey (RFC 5915).
     private static func curveKey(
-        _ range: Range<Int>, of der: Span<UInt8>
+        _ range: Range<Int>, _ kind: Kind, of der: Span<UInt8>
     ) -> (secret: Range<Int>, point: Range<Int>?)? {
         var reader = DERReader(range)
         guard let content = reader.take(DERTag.sequence, of: der), reader.isAtEnd else { return nil }
@@ -93,7 +90,9 @@ package struct PKCS8PrivateKey: Hashable, Sendable {
         else { return nil }
         if let parameters = reader.take(Tag.parameters, of: der) {
             var inner = DERReader(parameters)
-            guard let curve = inner.element(of: der), inner.isAtEnd, isP256(curve, of: der) else { return nil }
+            guard let curve = inner.element(of: der), inner.isAtEnd, Kind(curve: curve, of: der) == kind else {
+                return nil
+            }
         }
         var point: Range<Int>?
         if let wrapped = reader.take(Tag.point, of: der) {
@@ -105,49 +104,96 @@ package struct PKCS8PrivateKey: Hashable, Sendable {
     }
 }
 
+extension PKCS8PrivateKey.Kind {
+    /// Fails for an element that is not the name of one of the curves.
+    fileprivate init?(curve: DERReader.Element, of der: Span<UInt8>) {
+        guard curve.tag == DERTag.objectIdentifier else { return nil }
+        switch ObjectIDs.curveBits(der.array(curve.content)) {
+        case 256: self = .p256
+        case 384: self = .p384
+        case 521: self = .p521
+        default: return nil
+        }
+    }
+
+    /// The length of the secret; 0 for RSA, where it varies.
+    fileprivate var length: Int {
+        switch self {
+        case .p256, .ed25519: 32
+        case .p384: 48
+        case .p521: 66
+        case .rsa: 0
+        }
+    }
+
+    fileprivate var curve: [UInt8]? {
+        switch self {
+        case .p256: ObjectIDs.p256
+        case .p384: ObjectIDs.p384
+        case .p521: ObjectIDs.p521
+        case .ed25519, .rsa: nil
+        }
+    }
+}
+
 extension PKCS8PrivateKey {
-    /// The public bytes around a secret of 32 bytes: before, secret and after are together a key in DER, as OpenSSL
-    /// writes it.
+    /// The public bytes around a secret: before, secret and after are together a key in DER, as OpenSSL writes it.
     package struct Frame: Hashable, Sendable {
         package let before: [UInt8]
         package let after: [UInt8]
 
+        /// Returns the frame of a private number, which has the length of the curve's; `nil` for a kind that is not a
+        /// curve.
+        ///
         /// - Parameter point: 4, x and y.
-        package static func p256(point: some Collection<UInt8>) -> Frame {
+        package static func curve(_ kind: Kind, point: some Collection<UInt8>) -> Frame? {
+            guard let curve = kind.curve else { return nil }
             var tail = DERWriter()
             tail.put(Tag.point) { $0.put(DERTag.bitString, [0] + Array(point)) }
-            var algorithm = DERWriter()
-            algorithm.put(DERTag.sequence) {
-                $0.put(DERTag.objectIdentifier, ObjectIDs.ecPublicKey)
-                $0.put(DERTag.objectIdentifier, ObjectIDs.p256)
-            }
-            var head = DERWriter()
-            head.putNumber([1])
-            let number = head.bytes + [DERTag.octetString, UInt8(secretLength)]
-            return Frame(algorithm.bytes, DERTag.sequence, number, tail.bytes)
+            var number = DERWriter()
+            number.putNumber([1])
+            let inner = number.bytes + [DERTag.octetString, UInt8(kind.length)]
+            var key = [DERTag.sequence]
+            DERLength.append(inner.count + kind.length + tail.bytes.count, to: &key)
+            return Frame(
+                algorithm: [(DERTag.objectIdentifier, ObjectIDs.ecPublicKey), (DERTag.objectIdentifier, curve)],
+                key + inner, kind.length, tail.bytes)
         }
 
+        /// The frame of a seed of 32 bytes.
         package static var ed25519: Frame {
-            var algorithm = DERWriter()
-            algorithm.put(DERTag.sequence) { $0.put(DERTag.objectIdentifier, ObjectIDs.ed25519) }
-            return Frame(algorithm.bytes, DERTag.octetString, [], [])
+            let length = Kind.ed25519.length
+            return Frame(
+                algorithm: [(DERTag.objectIdentifier, ObjectIDs.ed25519)], [DERTag.octetString, UInt8(length)], length,
+                [])
+        }
+
+        /// The frame of a key in PKCS#1.
+        ///
+        /// - Parameter length: its bytes.
+        package static func rsa(length: Int) -> Frame {
+            Frame(
+                algorithm: [(DERTag.objectIdentifier, ObjectIDs.rsaEncryption), (DERTag.null, [])], [], length, [])
         }
 
         /// - Parameters:
-        ///   - tag: the tag of the key within its OCTET STRING.
-        ///   - number: the bytes between that tag's length and the secret.
-        ///   - tail: the bytes after the secret.
-        private init(_ algorithm: [UInt8], _ tag: UInt8, _ number: [UInt8], _ tail: [UInt8]) {
-            var key = [tag]
-            DERLength.append(number.count + secretLength + tail.count, to: &key)
-            key += number
+        ///   - algorithm: the elements of the AlgorithmIdentifier.
+        ///   - head: the bytes of the key in front of the secret.
+        ///   - length: that of the secret.
+        ///   - tail: the bytes of the key behind the secret.
+        private init(
+            algorithm: [(tag: UInt8, content: [UInt8])], _ head: [UInt8], _ length: Int, _ tail: [UInt8]
+        ) {
             var content = DERWriter()
             content.putNumber([])
-            var inner = content.bytes + algorithm + [DERTag.octetString]
-            DERLength.append(key.count + secretLength + tail.count, to: &inner)
-            inner += key
+            content.put(DERTag.sequence) { inner in
+                for (tag, content) in algorithm { inner.put(tag, content) }
+            }
+            var inner = content.bytes + [DERTag.octetString]
+            DERLength.append(head.count + length + tail.count, to: &inner)
+            inner += head
             var whole = [DERTag.sequence]
-            DERLength.append(inner.count + secretLength + tail.count, to: &whole)
+            DERLength.append(inner.count + length + tail.count, to: &whole)
             (before, after) = (whole + inner, tail)
         }
     }

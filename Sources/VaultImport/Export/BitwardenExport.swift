@@ -91,7 +91,7 @@ package enum BitwardenExport {
             try json.end("}")
         case .card: try writeMembers("card", of: "card", &entry, &json)
         case .identity: try writeMembers("identity", of: "identity", &entry, &json)
-        case .key where isServed(entry): try writeKey(&entry, &json, &entries)
+        case .key where entry.isServedKey: try writeKey(&entry, &json, &entries)
         case .key: try writeMembers("sshKey", of: "ssh key", &entry, &json)
         }
         try writeFields(entry, &json)
@@ -108,7 +108,7 @@ package enum BitwardenExport {
     /// Returns the type that loses no part of an entry: the original one if possible, else a login.
     private static func fittingKind(of entry: ExportEntry) -> Kind {
         let isLogin = !entry.urls.isEmpty || entry.otp != nil || !entry.passkeys.isEmpty
-        if isServed(entry) { return .key }
+        if entry.isServedKey { return .key }
         switch entry.kind {
         case "secure note": return isLogin || !entry.user.isEmpty || entry.notes != nil ? .login : .note
         case let name? where members[name] != nil:
@@ -121,11 +121,6 @@ package enum BitwardenExport {
             return name == "card" ? .card : name == "identity" ? .identity : .key
         default: return .login
         }
-    }
-
-    /// Returns whether the entry is a key that the ssh door serves.
-    private static func isServed(_ entry: ExportEntry) -> Bool {
-        entry.user.hasPrefix("SHA256:") && entry.attributes.contains { $0.name == "ssh.public" }
     }
 
     private static func isObject(_ secret: Secret) -> Bool {

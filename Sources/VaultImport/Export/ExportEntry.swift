@@ -24,6 +24,8 @@ package struct ExportEntry: Sendable {
     package var booleans: Set<String> = []
     package var attachments: [(name: String, content: Secret)] = []
     package var passkeys: [PortablePasskey] = []
+    /// Whether the entry is a passkey without a login.
+    package let isPasskeyAlone: Bool
     package let created: Date
     package let modified: Date
 
@@ -38,6 +40,7 @@ package struct ExportEntry: Sendable {
         let isInternet = item.itemClass == .internetPassword
         let service = user[ImportNames.originalKey].flatMap { isInternet ? nil : $0 } ?? item.service ?? ""
         let address = isInternet ? WebAddress(item).text : nil
+        isPasskeyAlone = false
         id = item.record?.id ?? UUID()
         source = user[ImportNames.source]
         created = item.record?.created ?? Date()
@@ -88,13 +91,16 @@ package struct ExportEntry: Sendable {
         urls = ["https://\(passkey.relyingParty)"]
         folder = ""
         passkeys = [portable]
+        isPasskeyAlone = true
     }
+
+    /// Whether the entry is a key that the ssh door serves.
+    var isServedKey: Bool { user.hasPrefix("SHA256:") && attributes.contains { $0.name == "ssh.public" } }
 
     /// Returns whether a URL of the entry is one of the passkey's site.
     func isLogin(for passkey: Passkey) -> Bool {
         urls.contains { url in
-            guard let host = WebAddress(url)?.host else { return false }
-            return host == passkey.relyingParty || host.hasSuffix("." + passkey.relyingParty)
+            WebAddress(url)?.isOf(passkey.relyingParty) ?? false
         }
     }
 }
@@ -194,7 +200,7 @@ package struct ExportedEntries: Sendable {
     }
 
     /// Returns the source of the entry with which a passkey was imported.
-    private static func parent(of passkey: Passkey) -> String? {
+    static func parent(of passkey: Passkey) -> String? {
         guard var source = passkey.item.userAttributes[ImportNames.source]?[...] else { return nil }
         // A further passkey has a number behind it.
         if let mark = source.lastIndex(of: "~"), Int(source[mark...].dropFirst()) != nil { source = source[..<mark] }

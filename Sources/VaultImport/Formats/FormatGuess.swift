@@ -23,6 +23,7 @@ package enum FormatGuess {
     private static func json(_ document: Document) -> String? {
         guard let root = try? JSONValue(document) else { return nil }
         if root["db"] != nil, root["header"] != nil { return "aegis" }
+        if root["exporterRpId"]?.isString == true || CXF.isAccount(root) { return "cxf" }
         if root["auths"]?.isObject == true { return "docker" }
         return root["encrypted"]?.boolean != nil ? "bitwarden" : nil
     }

@@ -9,11 +9,12 @@ extension Login {
     /// The maximum size of all attributes together; the vault allows 64 KiB, encoded.
     private static let attributesLimit = 48 << 10
 
-    /// Returns the item of the entry, and one for each attachment.
+    /// Returns the item of the entry, and one for each attachment; none for an entry that is only passkeys.
     ///
     /// - Parameter format: the prefix of ``ImportNames/source``.
     /// - Throws: `.malformed` for an entry that is too large to be imported.
     func items(of format: String) throws(ImportError) -> [Item] {
+        guard !isOnlyPasskeys else { return [] }
         let source = source(of: format)
         var names = UniqueNames()
         var user: [String: String] = [ImportNames.source: source]

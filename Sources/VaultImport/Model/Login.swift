@@ -54,6 +54,8 @@ package struct Login: Sendable {
     package var contentType: String?
     package var attachments: [Attachment] = []
     package var passkeys: [PortablePasskey] = []
+    /// Whether the entry is nothing but its passkeys, so that it makes no item of its own.
+    package var isOnlyPasskeys = false
     /// The attributes that are booleans at the source, not texts.
     package var booleans: Set<String> = []
     /// The times of creation and last change at the source.

@@ -36,7 +36,8 @@ package struct PortablePasskey: Sendable {
         static let member = "passkey.member."
     }
 
-    private static let longestName = 256
+    /// The bytes of a name at most.
+    static let longestName = 256
 
     /// - Parameters:
     ///   - relyingParty: the rpId.

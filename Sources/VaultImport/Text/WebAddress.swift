@@ -82,4 +82,7 @@ struct WebAddress: Equatable {
         attributes[.path] = path.map(AttributeValue.string)
         return attributes
     }
+
+    /// Returns whether the host is a domain, or below it.
+    func isOf(_ domain: String) -> Bool { host == domain || host.hasSuffix("." + domain) }
 }

@@ -38,8 +38,15 @@ extension FuzzedFormat {
             return data.encoded == bytes
         case .pkcs8:
             guard let key = PKCS8PrivateKey(bytes.span) else { return true }
-            let length = key.kind == .p256 ? 65 : 32
-            return key.secret.count == 32 && bytes.indices.contains(key.secret.lowerBound)
+            let (secret, length) =
+                switch key.kind {
+                case .p256: (32, 65)
+                case .p384: (48, 97)
+                case .p521: (66, 133)
+                case .ed25519: (32, 32)
+                case .rsa: (key.secret.count, 0)
+                }
+            return key.secret.count == secret && bytes.indices.contains(key.secret.lowerBound)
                 && key.secret.upperBound <= bytes.count
                 && key.publicKey.map { $0.count == length && $0.upperBound <= bytes.count } ?? true
         case .creationOptions:

@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+internal import Vault
+internal import VaultCrypto
+internal import VaultFormat
+
+/// The statements of this product about an item, for which CXF has no member: an extension of the item, which other
+/// readers ignore.
+struct CXFExtension {
+    /// Statements about a passkey for which CXF has no member.
+    struct Statements {
+        var relyingParty: String?
+        var isBackupEligible = true
+        /// The attributes and fields of a ``PortablePasskey``.
+        var attributes: [String: String] = [:]
+        var fields: [String: Secret] = [:]
+
+        /// Whether the passkey has nothing to state.
+        var isEmpty: Bool { relyingParty == nil && isBackupEligible && attributes.isEmpty && fields.isEmpty }
+    }
+
+    static let name = "vault"
+
+    private enum Member {
+        static let name = "name"
+        static let kind = "description"
+        static let otp = "otp"
+        static let folders = "folders"
+        static let passkeys = "passkeys"
+        static let site = "rpId"
+        static let credential = "credentialId"
+        static let siteName = "rpName"
+        static let backup = "backupEligible"
+        static let attributes = "attributes"
+        static let fields = "fields"
+    }
+
+    /// The kind of the entry, where the credentials suggest another; empty for a login.
+    var kind: String?
+    /// The text of the one-time password, if it is not in the form that CXF's parts result in.
+    var otp: Secret?
+    /// The collections of an item in several ones, in the order of the entry.
+    var folders: [String] = []
+    /// By rpId and identifier, since an item may have several.
+    private var passkeys: [String: Statements] = [:]
+
+    init() {}
+
+    /// - Parameter extensions: those of an item.
+    init(_ extensions: JSONValue?) throws(ImportError) {
+        guard let own = extensions?.elements.first(where: { $0[Member.name]?.text == CXFExtension.name }) else {
+            return
+        }
+        kind = own[Member.kind]?.text
+        otp = try own[Member.otp]?.secret()
+        folders = own[Member.folders]?.elements.compactMap(\.text) ?? []
+        for passkey in own[Member.passkeys]?.elements ?? [] {
+            guard let site = passkey[Member.site]?.text, let credential = passkey[Member.credential]?.text else {
+                continue
+            }
+            var statements = Statements()
+            statements.relyingParty = passkey[Member.siteName]?.text
+            statements.isBackupEligible = passkey[Member.backup]?.boolean ?? true
+            for (name, value) in passkey[Member.attributes]?.members ?? [] where CXFExtension.isStatement(name) {
+                statements.attributes[name] = value.text
+            }
+            for (name, value) in passkey[Member.fields]?.members ?? [] where CXFExtension.isStatement(name) {
+                statements.fields[name] = try value.secret()
+            }
+            passkeys[CXFExtension.key(site, credential)] = statements
+        }
+    }
+
+    /// The parts of a passkey itself must not be stated a second time.
+    private static func isStatement(_ name: String) -> Bool {
+        switch name {
+        case PortablePasskey.Statement.created, PortablePasskey.Statement.discoverable,
+            PortablePasskey.Statement.flags, PortablePasskey.Statement.pem:
+            true
+        default: false
+        }
+    }
+
+    /// Returns the place of a collection among those of the item; the last one for others.
+    func place(of folder: String) -> Int { folders.firstIndex(of: folder) ?? folders.count }
+
+    private static func key(_ site: String, _ credential: String) -> String { "\(site) \(credential)" }
+
+    subscript(site: String, credential: String) -> Statements? { passkeys[CXFExtension.key(site, credential)] }
+
+    // MARK: Writing
+
+    /// - Parameter isNameInTitle: whether the name of the site is the title of the item.
+    static func statements(_ portable: PortablePasskey, isNameInTitle: Bool) -> Statements {
+        let passkey = portable.passkey
+        var statements = Statements()
+        let name = passkey.names.relyingParty
+        statements.relyingParty = isNameInTitle || name.isEmpty ? nil : name
+        statements.isBackupEligible = passkey.isBackupEligible
+        statements.attributes = portable.attributes.filter { isStatement($0.key) }
+        statements.fields = portable.fields.filter { isStatement($0.key) }
+        return statements
+    }
+
+    /// Returns whether there is anything to state, about the item or its passkeys.
+    func isNeeded(_ passkeys: [(passkey: Passkey, statements: Statements)]) -> Bool {
+        kind != nil || otp != nil || !folders.isEmpty || passkeys.contains { !$0.statements.isEmpty }
+    }
+
+    /// Writes the extension, if there is anything to state.
+    ///
+    /// - Parameter passkeys: those of the item.
+    func write(
+        _ passkeys: [(passkey: Passkey, statements: Statements)], _ json: inout JSONWriter
+    ) throws(CryptoError) {
+        guard isNeeded(passkeys) else { return }
+        let passkeys = passkeys.filter { !$0.statements.isEmpty }
+        try json.begin("{")
+        try json.member(Member.name, CXFExtension.name)
+        if let kind { try json.member(Member.kind, kind) }
+        if let otp { try json.member(Member.otp, otp) }
+        if !folders.isEmpty {
+            try json.name(Member.folders)
+            try json.begin("[")
+            for folder in folders { try json.element(folder) }
+            try json.end("]")
+        }
+        if !passkeys.isEmpty {
+            try json.name(Member.passkeys)
+            try json.begin("[")
+            for (passkey, statements) in passkeys { try CXFExtension.write(passkey, statements, &json) }
+            try json.end("]")
+        }
+        try json.end("}")
+    }
+
+    private static func write(
+        _ passkey: Passkey, _ statements: Statements, _ json: inout JSONWriter
+    ) throws(CryptoError) {
+        try json.begin("{")
+        try json.member(Member.site, passkey.relyingParty)
+        try json.member(Member.credential, Base64URL.encoded(passkey.credentialID))
+        if let name = statements.relyingParty { try json.member(Member.siteName, name) }
+        if !statements.isBackupEligible { try json.member(Member.backup, raw: "false") }
+        if !statements.attributes.isEmpty {
+            try json.name(Member.attributes)
+            try json.begin("{")
+            for (name, value) in statements.attributes.sorted(by: { $0.key < $1.key }) {
+                try json.member(name, value)
+            }
+            try json.end("}")
+        }
+        if !statements.fields.isEmpty {
+            try json.name(Member.fields)
+            try json.begin("{")
+            for (name, value) in statements.fields.sorted(by: { $0.key < $1.key }) { try json.member(name, value) }
+            try json.end("}")
+        }
+        try json.end("}")
+    }
+}

@@ -1,0 +1,243 @@
+// SPDX-License-Identifier: Apache-2.0
+internal import VaultCrypto
+internal import VaultFormat
+
+/// Reads an item of CXF, whose credentials together are one login.
+struct CXFItemReader {
+    var login: Login
+    /// The reasons why parts were not imported, or not as what they are.
+    private(set) var skipped: [String] = []
+    private var own = CXFExtension()
+    /// The number of credentials of each kind so far.
+    private var counts: [String: Int] = [:]
+    private var note: Secret?
+    private var sshKey: JSONValue?
+
+    init(id: String, place: String) { login = Login(id: id, place: place) }
+
+    /// - Parameter folders: the paths of the item's collections.
+    mutating func read(
+        _ item: JSONValue, folders: [String], _ sshKey: CXF.SSHKeyReading
+    ) throws(ImportError) {
+        guard item.isObject, let credentials = item["credentials"], credentials.isArray else {
+            throw .malformed("\(login.place), line \(item.line)", "an item without credentials")
+        }
+        try readFrame(item, folders: folders)
+        let isOfPasskeys = isOfPasskeys(credentials.elements)
+        for credential in credentials.elements {
+            guard credential.isObject, let type = credential["type"]?.text, !type.isEmpty else {
+                throw .malformed("\(login.place), line \(credential.line)", "a credential without a type")
+            }
+            let number = counts[type, default: 0] + 1
+            counts[type] = number
+            try read(credential, type, number, isOfPasskeys ? login.title : nil)
+        }
+        try readNote()
+        if let key = self.sshKey { try readKey(key, sshKey) }
+        if let kind = own.kind { login.kind = kind.isEmpty ? nil : kind }
+        if login.title.isEmpty, login.urls.isEmpty, login.user.isEmpty, let kind = login.kind,
+            case .ofURL = login.address
+        {
+            login.address = .service(kind)
+        }
+        login.isOnlyPasskeys = isOfPasskeys && login.passkeys.count == credentials.elements.count
+    }
+
+    /// Reads the members other than the credentials.
+    private mutating func readFrame(_ item: JSONValue, folders: [String]) throws(ImportError) {
+        own = try CXFExtension(item["extensions"])
+        login.title = item["title"]?.text ?? ""
+        // Collections have an order of their own.
+        let folders = own.folders.isEmpty ? folders : folders.sorted { own.place(of: $0) < own.place(of: $1) }
+        login.folder = folders.first ?? ""
+        for (index, folder) in folders.dropFirst().enumerated() {
+            login.addAttribute(CXFNames.numbered(ImportNames.folder, index + 2), folder)
+        }
+        (login.created, login.modified) = (item["creationAt"]?.time, item["modifiedAt"]?.time)
+        login.urls = item["scope"]?["urls"]?.elements.compactMap { $0.text.flatMap { $0.isEmpty ? nil : $0 } } ?? []
+        if let applications = item["scope"]?["androidApps"], !applications.elements.isEmpty {
+            login.addAttribute(CXFNames.applications, try applications.source().plainText)
+        }
+        login.addAttribute(CXFNames.subtitle, item["subtitle"]?.text)
+        if item["favorite"]?.boolean == true { login.addAttribute(CXFNames.favorite, "true") }
+        login.addAttribute(
+            CXFNames.tags, CXFNames.text(ofTags: item["tags"]?.elements.compactMap(\.text) ?? []))
+        let others = item["extensions"]?.elements.filter { $0["name"]?.text != CXFExtension.name } ?? []
+        guard !others.isEmpty else { return }
+        var sources: [Secret] = []
+        for other in others { sources.append(try other.source()) }
+        login.addField(
+            CXFNames.extensions,
+            try secured { () throws(CryptoError) in
+                var json = try JSONWriter(capacity: 1024)
+                try json.begin("[")
+                for source in sources { try json.element(raw: source) }
+                try json.end("]")
+                return Secret(try json.take())
+            })
+    }
+
+    /// Returns whether an item says nothing beyond its passkeys: its title is the site's name, and its URLs are the
+    /// site's.
+    private func isOfPasskeys(_ credentials: [JSONValue]) -> Bool {
+        guard !credentials.isEmpty, login.attributes.isEmpty, login.fields.isEmpty, login.folder.isEmpty,
+            own.kind == nil, login.title.utf8.count <= PortablePasskey.longestName
+        else { return false }
+        return credentials.allSatisfy { credential in
+            guard credential["type"]?.text == CXFCredential.passkey.type, let site = credential["rpId"]?.text else {
+                return false
+            }
+            return login.urls.allSatisfy { WebAddress($0)?.isOf(site) ?? false }
+        }
+    }
+
+    private mutating func read(
+        _ credential: JSONValue, _ type: String, _ number: Int, _ siteName: String?
+    ) throws(ImportError) {
+        let isFirst = number == 1
+        switch type {
+        case CXFCredential.basic.type where isFirst:
+            login.user = try value(credential, "username")?.plainText ?? ""
+            login.password = try value(credential, "password")
+            try readMembers(credential, .basic, number, except: ["username", "password"])
+        case CXFCredential.note.type where isFirst:
+            note = try value(credential, "content")
+            try readMembers(credential, .note, number, except: ["content"])
+        case CXFCredential.sshKey.type where isFirst:
+            sshKey = credential
+            if login.kind == nil { login.kind = "ssh key" }
+        case CXFCredential.passkey.type:
+            guard let passkey = try CXFPasskey.usable(credential, title: siteName, own) else {
+                skipped.append("a passkey that no site accepts: its parts are fields of the login")
+                return try readMembers(credential, .passkey, number)
+            }
+            login.passkeys.append(passkey)
+        case CXFTimeCode.type: try readTimeCode(credential, number)
+        case Kind.fields: try readFields(credential)
+        case Kind.reference:
+            guard let item = credential["reference"]?["item"]?.text else { break }
+            let account = credential["reference"]?["account"]?.text.map { "/" + $0 } ?? ""
+            login.addAttribute(CXFNames.numbered(type, number), item + account)
+        case Kind.file: skipped.append("a file, whose content is not in the export")
+        default:
+            if let known = CXFCredential.named(type) {
+                let isOfKind = isFirst && known.kind != nil && (login.kind == nil || login.kind == known.kind)
+                if isOfKind { try readKind(credential, known) } else { try readMembers(credential, known, number) }
+            } else {
+                login.addField(CXFNames.numbered(CXFNames.unknown + type, number), try credential.source())
+            }
+        }
+    }
+
+    /// The kinds of credentials that are not in a list of members.
+    enum Kind {
+        static let fields = "custom-fields"
+        static let reference = "item-reference"
+        static let file = "file"
+    }
+
+    static func isKnown(_ type: String) -> Bool {
+        [Kind.fields, Kind.reference, Kind.file, CXFTimeCode.type].contains(type) || CXFCredential.named(type) != nil
+    }
+
+    private func value(_ credential: JSONValue, _ member: String) throws(ImportError) -> Secret? {
+        guard let value = credential[member] else { return nil }
+        return try CXFCredential.value(of: value)
+    }
+
+    /// Reads the members of a credential as fields with the names of its kind.
+    private mutating func readMembers(
+        _ credential: JSONValue, _ kind: CXFCredential, _ number: Int, except known: [String] = []
+    ) throws(ImportError) {
+        for (member, value) in credential.members where member != "type" && !known.contains(member) {
+            login.addField(kind.prefix(number) + member, try CXFCredential.value(of: value))
+        }
+    }
+
+    /// Reads a credential as fields with Bitwarden's names.
+    private mutating func readKind(_ credential: JSONValue, _ kind: CXFCredential) throws(ImportError) {
+        login.kind = kind.kind
+        let known = kind.members.map(\.name)
+        for (member, value) in credential.members where known.contains(member) {
+            guard let text = try CXFCredential.value(of: value) else { continue }
+            if member == CXFMonth.member, let parts = try CXFMonth.parts(of: text) {
+                login.addField(CXFMonth.year, parts.year)
+                login.addField(CXFMonth.month, parts.month)
+            } else {
+                login.addField(kind.name(of: member), text)
+            }
+        }
+        try readMembers(credential, kind, 1, except: known)
+    }
+
+    private mutating func readTimeCode(_ credential: JSONValue, _ number: Int) throws(ImportError) {
+        guard let code = try CXFTimeCode(credential) else {
+            for (member, value) in credential.members where member != "type" {
+                login.addField(
+                    "\(CXFNames.numbered(CXFTimeCode.type, number)).\(member)", try CXFCredential.value(of: value))
+            }
+            return
+        }
+        var text = try code.text()
+        // The text must be that of the seed that other readers see.
+        if number == 1, let stated = own.otp,
+            let other = try secured({ () throws(CryptoError) in try CXFTimeCode(stated) }), other.isEqual(to: code)
+        {
+            text = stated
+        }
+        login.addField(CXFNames.numbered(ImportNames.otp, number), text)
+        for (member, value) in credential.members where !CXFTimeCode.members.contains(member) {
+            login.addField(
+                "\(CXFNames.numbered(CXFTimeCode.type, number)).\(member)", try CXFCredential.value(of: value))
+        }
+    }
+
+    private mutating func readFields(_ credential: JSONValue) throws(ImportError) {
+        let section = credential["label"]?.text ?? ""
+        for field in credential["fields"]?.elements ?? [] {
+            let label = field["label"]?.text ?? ""
+            let name = [section, label].filter { !$0.isEmpty }.joined(separator: ".")
+            let named = name.isEmpty ? "field" : name
+            switch field["fieldType"]?.text ?? "" {
+            case "boolean":
+                guard let value = field["value"]?.text, !value.isEmpty else { break }
+                if ["true", "false"].contains(value) { login.booleans.insert(named) }
+                login.addAttribute(named, value)
+            case "string", "email", "number", "date", "year-month", "wifi-network-security-type", "subdivision-code",
+                "country-code":
+                guard let text = field["value"]?.text else { fallthrough }
+                login.addAttribute(named, text)
+            // A type that is not known may conceal its value.
+            default: login.addField(named, try value(field, "value"))
+            }
+        }
+    }
+
+    /// Makes a secure note of an item that is only a note.
+    private mutating func readNote() throws(ImportError) {
+        let additions: Set<String> = [CXFCredential.note.type, Kind.fields, Kind.reference, Kind.file]
+        guard counts[CXFCredential.note.type] != nil else { return }
+        guard counts.keys.allSatisfy(additions.contains) else {
+            login.notes = note?.plainText ?? ""
+            return
+        }
+        login.kind = "secure note"
+        login.password = note
+    }
+
+    /// Makes an item like that of `vault ssh-add`, if the key is usable and the item has no other main part.
+    private mutating func readKey(_ credential: JSONValue, _ read: CXF.SSHKeyReading) throws(ImportError) {
+        let isConfirmed = login.attributes.contains { $0 == (CXFNames.confirmation, "true") }
+        guard counts[CXFCredential.basic.type] == nil,
+            let key = try credential["privateKey"]?.decodedBase64URL(),
+            let (file, item) = read(key, credential["keyComment"]?.text ?? "", isConfirmed)
+        else { return try readMembers(credential, .sshKey, 1) }
+        login.address = .service(item.service)
+        (login.user, login.password) = (item.fingerprint, file)
+        let stated = item.attributes.map(\.name)
+        login.booleans.remove(CXFNames.confirmation)
+        login.attributes.removeAll { stated.contains($0.name) }
+        login.attributes += item.attributes
+        try readMembers(credential, .sshKey, 1, except: ["keyType", "privateKey", "keyComment"])
+    }
+}
