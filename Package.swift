@@ -205,7 +205,7 @@ let package = Package(
         .testTarget(
             name: "VaultFIDOTests",
             dependencies: ["VaultFIDO", "CFido", "VaultFormat", "VaultCrypto", "TestSupport", system],
-            exclude: ["token.py", "hidraw.c"], swiftSettings: testSettings),
+            exclude: ["securitykey.py", "hidraw.c"], swiftSettings: testSettings),
         .testTarget(
             name: "VaultImportTests",
             dependencies: [

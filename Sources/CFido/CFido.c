@@ -168,8 +168,17 @@ static long milliseconds(void) {
 }
 
 // libfido2 tells a key that was removed from one that stays silent only by the time that has passed.
-static int outcome(int result, long start) {
+static int timed(int result, long start) {
     return result == ERR_RX && milliseconds() - start >= patience ? CFIDO_TIMED_OUT : result;
+}
+
+// libfido2 reports an internal error if a key is removed while keys are agreed on for the PIN or the secret.
+static int outcome(device *device, int result, long start) {
+    if (result != ERR_INTERNAL) return timed(result, start);
+    information *known = lib.information_new();
+    int reached = known ? lib.information(device, known) : 0;
+    lib.information_free(&known);
+    return reached < 0 ? reached : result;
 }
 
 cfido_key *cfido_open(const char *path, const cfido_transport *transport, int *error) {
@@ -184,8 +193,9 @@ cfido_key *cfido_open(const char *path, const cfido_transport *transport, int *e
     *error = transport ? lib.set_transport(key->device, transport) : 0;
     if (!*error) *error = lib.set_timeout(key->device, patience);
     long start = milliseconds();
-    if (!*error) *error = outcome(lib.open(key->device, path), start);
+    if (!*error) *error = timed(lib.open(key->device, path), start);
     if (!*error) return key;
+    if (*error < 0) *error = CFIDO_UNANSWERED;
     lib.device_free(&key->device);
     free(key);
     return NULL;
@@ -241,7 +251,7 @@ int cfido_make(cfido_key *key, const cfido_request *request, int is_protected, v
     if (!result && is_protected) result = lib.credential_protection(made, UV_REQUIRED);
     if (!result && request->verifies_itself) result = lib.credential_verification(made, OPT_TRUE);
     long start = milliseconds();
-    if (!result) result = outcome(lib.make(key->device, made, request->pin), start);
+    if (!result) result = outcome(key->device, lib.make(key->device, made, request->pin), start);
     size_t length = result ? 0 : lib.identifier_count(made);
     if (!result && (length == 0 || length > *count)) result = ERR_INTERNAL;
     if (!result) {
@@ -266,7 +276,7 @@ int cfido_has(cfido_key *key, const cfido_request *request) {
     int result = begin(made, request);
     if (!result) result = lib.assertion_presence(made, OPT_FALSE);
     long start = milliseconds();
-    if (!result) result = outcome(lib.assert(key->device, made, request->pin), start);
+    if (!result) result = outcome(key->device, lib.assert(key->device, made, request->pin), start);
     lib.assertion_free(&made);
     return result;
 }
@@ -280,7 +290,7 @@ int cfido_secret(cfido_key *key, const cfido_request *request, const void *salt,
     if (!result) result = lib.assertion_presence(made, OPT_TRUE);
     if (!result && request->verifies_itself) result = lib.assertion_verification(made, OPT_TRUE);
     long start = milliseconds();
-    if (!result) result = outcome(lib.assert(key->device, made, request->pin), start);
+    if (!result) result = outcome(key->device, lib.assert(key->device, made, request->pin), start);
     // A key may ignore the extension.
     if (!result && (lib.assertion_count(made) != 1 || lib.secret_count(made, 0) != 32)) result = ERR_UNSUPPORTED_OPTION;
     if (!result) memcpy(secret, lib.secret(made, 0), 32);

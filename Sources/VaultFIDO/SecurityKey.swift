@@ -18,12 +18,12 @@ public enum HolderVerification: Sendable {
     private let handle: OpaquePointer
     private let features: CInt
 
-    /// - Throws: `.noLibrary`, `.removed`, `.busy`, `.outOfMemory`, `.failed`.
+    /// - Throws: `.noLibrary`, `.busy`, `.outOfMemory`, `.failed`.
     init(_ key: FoundSecurityKey, _ transport: cfido_transport?) throws(SecurityKeyError) {
         var error: CInt = 0
         let opened: OpaquePointer?
         // Both are copied.
-        if var transport = unsafe transport {
+        if var transport {
             unsafe opened = unsafe key.path.withCString { unsafe cfido_open($0, &transport, &error) }
         } else {
             unsafe opened = unsafe key.path.withCString { unsafe cfido_open($0, nil, &error) }
@@ -65,7 +65,7 @@ public enum HolderVerification: Sendable {
         if case .none = verification { isProtected = false }
         var identifier = [UInt8](repeating: 0, count: 1023)
         var count = identifier.count
-        let result = request([], at: relyingParty, by: verification) { request in
+        let result = unsafe request([], at: relyingParty, by: verification) { request in
             // `count` is the buffer's length.
             unsafe identifier.withUnsafeMutableBytes { buffer in
                 unsafe cfido_make(handle, request, isProtected ? 1 : 0, buffer.baseAddress, &count)
@@ -81,7 +81,7 @@ public enum HolderVerification: Sendable {
     public func has(_ identifier: [UInt8], at relyingParty: String, by verification: HolderVerification)
         throws(SecurityKeyError) -> Bool
     {
-        let result = request(identifier, at: relyingParty, by: verification) { unsafe cfido_has(handle, $0) }
+        let result = unsafe request(identifier, at: relyingParty, by: verification) { unsafe cfido_has(handle, $0) }
         guard SecurityKeyError(result) != .noCredential else { return false }
         try Self.check(result)
         return true
@@ -98,7 +98,7 @@ public enum HolderVerification: Sendable {
         precondition(salt.count == 32)
         var secret: SecretBytes
         do throws(CryptoError) { secret = try SecretBytes(zeroed: 32) } catch { throw .outOfMemory }
-        let result = request(identifier, at: relyingParty, by: verification) { request in
+        let result = unsafe request(identifier, at: relyingParty, by: verification) { request in
             // Salt and secret have 32 bytes.
             secret.withMutableBytes { secret in
                 unsafe secret.withUnsafeMutableBytes { secret in

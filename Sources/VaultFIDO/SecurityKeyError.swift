@@ -27,7 +27,7 @@ public enum SecurityKeyError: Error, Equatable, Sendable {
     case untouched
     /// The holder refused, at the key.
     case refused
-    /// Another program is using the key.
+    /// The key does not answer: another program may be using it.
     case busy
     /// The connection to the key ended: it was pulled out.
     case removed
@@ -41,6 +41,7 @@ public enum SecurityKeyError: Error, Equatable, Sendable {
         case CFIDO_NO_LIBRARY: self = .noLibrary
         case CFIDO_NO_MEMORY: self = .outOfMemory
         case CFIDO_TIMED_OUT: self = .untouched
+        case CFIDO_UNANSWERED: self = .busy
         default: self = Self.ofStatus[result] ?? .failed(result)
         }
     }

@@ -12,21 +12,22 @@ public struct FoundSecurityKey: Equatable, Sendable {
 }
 
 /// The security keys that are connected to this machine, by libfido2.
-@safe public struct SecurityKeys: Sendable {
+public struct SecurityKeys: Sendable {
     /// The way to keys that the kernel does not know; its functions may run on any thread.
-    private nonisolated(unsafe) let transport: cfido_transport?
+    private let transport: cfido_transport?
 
-    public init() { unsafe transport = nil }
+    public init() { transport = nil }
 
     /// - Parameter transport: leads to keys of a test.
-    package init(over transport: cfido_transport) { unsafe self.transport = unsafe transport }
+    package init(over transport: cfido_transport) { self.transport = transport }
 
     /// The keys that this user may open.
     ///
     /// - Throws: `.noLibrary`, `.outOfMemory`, `.failed`.
     public func connected() throws(SecurityKeyError) -> [FoundSecurityKey] {
         let list = KeyList()
-        let result = unsafe cfido_find(Unmanaged.passUnretained(list).toOpaque()) { context, path, manufacturer, product in
+        let result = unsafe cfido_find(Unmanaged.passUnretained(list).toOpaque()) {
+            context, path, manufacturer, product in
             guard let context = unsafe context, let path = unsafe path else { return }
             // The list outlives the call, and the texts end with a zero byte.
             let list = unsafe Unmanaged<KeyList>.fromOpaque(context).takeUnretainedValue()
@@ -42,9 +43,9 @@ public struct FoundSecurityKey: Equatable, Sendable {
         }
     }
 
-    /// - Throws: `.noLibrary`, `.removed`, `.busy`, `.outOfMemory`, `.failed`.
+    /// - Throws: `.noLibrary`, `.busy`, `.outOfMemory`, `.failed`.
     public func open(_ key: FoundSecurityKey) throws(SecurityKeyError) -> SecurityKey {
-        try SecurityKey(key, unsafe transport)
+        try SecurityKey(key, transport)
     }
 
     /// Waits for the holder to touch one of several open keys; the others must not be used afterwards.

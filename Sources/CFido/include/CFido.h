@@ -10,6 +10,8 @@
 #define CFIDO_NO_MEMORY 1001
 // The key was silent for longer than its holder may take.
 #define CFIDO_TIMED_OUT 1002
+// The key could not be opened, or did not answer then: another program may have it.
+#define CFIDO_UNANSWERED 1003
 
 // The way to a key that the kernel does not know; it has the layout of libfido2's `fido_dev_io_t`.
 typedef struct {

@@ -75,7 +75,8 @@ struct SecurityKeyHolder {
     }
 
     /// Returns the only key with a credential that works without verification, which it tells without a touch.
-    private func silentOwner(of credentials: [SecurityKeyCredential], among keys: [SecurityKey]) throws -> SecurityKey? {
+    private func silentOwner(of credentials: [SecurityKeyCredential], among keys: [SecurityKey]) throws -> SecurityKey?
+    {
         guard keys.count > 1 else { return keys.first }
         let owners = keys.filter { key in credentials.contains { (try? has($0, key, .none)) == true } }
         return owners.count == 1 ? owners[0] : nil
@@ -104,7 +105,8 @@ struct SecurityKeyHolder {
     // MARK: The holder
 
     /// Runs the body with a fingerprint or a PIN, until the key accepts it; a wrong PIN costs a try.
-    private func verifying<R>(_ key: SecurityKey, isVerified: Bool, _ body: (HolderVerification) throws -> R) throws -> R
+    private func verifying<R>(_ key: SecurityKey, isVerified: Bool, _ body: (HolderVerification) throws -> R) throws
+        -> R
     {
         guard isVerified else { return try body(.none) }
         if key.verifiesItself {
@@ -191,7 +193,10 @@ extension CommandError {
         case .untouched:
             self.init(.locked, "nobody touched the security key in time", hint: "touch it while it blinks")
         case .refused: self.init(.cancelled, "refused at the security key")
-        case .busy: self.init(.busy, "another program uses the security key", hint: "try again when it is done")
+        case .busy:
+            self.init(
+                .busy, "the security key does not answer", hint: "another program may use it: try again when it is done"
+            )
         case .removed:
             self.init(
                 .inputOutput, "the security key was pulled out",
