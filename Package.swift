@@ -65,6 +65,7 @@ let package = Package(
         .target(name: "CCrypto"),
         .target(name: "CCurl"),
         .target(name: "CExpat"),
+        .target(name: "CFido"),
         .target(name: "CPostgres"),
         .target(name: "VaultCrypto", dependencies: ["CSodium", "CLinux", "CCrypto"], swiftSettings: settings),
         .target(name: "VaultFormat", swiftSettings: settings),
@@ -90,6 +91,7 @@ let package = Package(
             swiftSettings: settings),
         .target(name: "VaultLoop", dependencies: ["CLinux", system], swiftSettings: settings),
         .target(name: "VaultBus", dependencies: ["VaultFormat", "VaultCrypto", "CBus"], swiftSettings: settings),
+        .target(name: "VaultFIDO", dependencies: ["VaultCrypto", "CFido"], swiftSettings: settings),
         // What every door needs: its clients, the port to the vault, and questions to a person.
         .target(
             name: "VaultDoorKit",
@@ -141,8 +143,8 @@ let package = Package(
             name: "VaultCLI",
             dependencies: [
                 "VaultSecretService", "VaultSSHAgent", "VaultBrowser", "VaultCredentials", "VaultGit", "VaultDoorKit",
-                "VaultBus", "VaultImport", "VaultSyncPostgres", "VaultSync", "VaultAgentServer", "VaultAgent", "Vault",
-                "VaultStorage", "VaultFormat", "VaultCrypto", "CLinux",
+                "VaultBus", "VaultFIDO", "VaultImport", "VaultSyncPostgres", "VaultSync", "VaultAgentServer",
+                "VaultAgent", "Vault", "VaultStorage", "VaultFormat", "VaultCrypto", "CLinux",
                 ofCommand("ArgumentParser", "swift-argument-parser"),
                 system,
             ],
@@ -200,6 +202,10 @@ let package = Package(
             ],
             exclude: ["SecretService/hostile.py", "SSH/Samples", "Browser/relying-party.py"],
             swiftSettings: testSettings),
+        .testTarget(
+            name: "VaultFIDOTests",
+            dependencies: ["VaultFIDO", "CFido", "VaultFormat", "VaultCrypto", "TestSupport", system],
+            exclude: ["securitykey.py", "hidraw.c"], swiftSettings: testSettings),
         .testTarget(
             name: "VaultImportTests",
             dependencies: [

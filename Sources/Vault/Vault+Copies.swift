@@ -28,7 +28,7 @@ extension LockedVault {
     public var slots: [KeySlot] { store.header.slots }
 
     /// The secret that this machine keeps for a slot of the vault: in a chip, with systemd, or as
-    /// ``Vault/Vault/defaultKeyFile``; `nil` if there is none.
+    /// ``Vault/Vault/defaultKeyFile``; `nil` if there is none. A security key is not asked, since it needs a person.
     ///
     /// - Throws: `.storage(.machineSecret)` if the machine cannot provide it: the other slots still work.
     public func machineSecret(with credential: SystemCredential = SystemCredential()) throws(VaultError)
@@ -44,6 +44,13 @@ extension LockedVault {
             return nil
         }
         return .keyFile(keyFile)
+    }
+
+    /// The credentials with which a security key computes the secrets of slots.
+    ///
+    /// - Throws: `.storage(.damaged(.header))`, `.storage(.unsupported)`.
+    package func securityKeyCredentials() throws(VaultError) -> [SecurityKeyCredential] {
+        try stored(store.securityKeyCredentials())
     }
 
     /// Restores this backup to a path, replacing a vault that is there: the backup and every value of it are opened
@@ -90,6 +97,11 @@ public struct DamagedVault: Sendable {
         -> UnlockingSecret?
     {
         try stored(store.machineSecret(with: credential))
+    }
+
+    /// As ``LockedVault/securityKeyCredentials()``.
+    package func securityKeyCredentials() throws(VaultError) -> [SecurityKeyCredential] {
+        try stored(store.securityKeyCredentials())
     }
 
     /// The result of a salvage, with the items that are incomplete.

@@ -4,6 +4,7 @@ internal import CLinux
 internal import Glibc
 internal import Vault
 internal import VaultCrypto
+internal import VaultFIDO
 internal import VaultStorage
 internal import VaultSync
 
@@ -148,6 +149,7 @@ public enum CommandLineTool {
         case let error as StorageError: CommandError(error)
         case let error as CryptoError: CommandError(error)
         case let error as SyncError: CommandError(error)
+        case let error as SecurityKeyError: CommandError(error)
         case _ where VaultCommand.exitCode(for: error) == .success: nil
         default: CommandError(.usage, plain(VaultCommand.message(for: error)), hint: Suggestion.help(for: command))
         }

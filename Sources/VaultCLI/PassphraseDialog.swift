@@ -39,10 +39,26 @@ final class PassphraseDialog {
         Prompter(place, program: ProcessEnvironment.variable("VAULT_PINENTRY"))
     }
 
-    func ask() throws -> Passphrase {
+    /// - Parameter takesSecurityKey: whether an empty answer asks for a security key instead.
+    func ask(takesSecurityKey: Bool = false) throws -> Passphrase {
         var question = PromptQuestion(["Unlock the vault \(path.string)"] + asker)
+        if takesSecurityKey { question.description.append("An empty passphrase takes the security key instead.") }
         question.error = error
         return try Passphrase(try answer(question))
+    }
+
+    /// Asks for the PIN of a security key.
+    ///
+    /// - Parameters:
+    ///   - name: the key's own name, which may be anything.
+    ///   - complaint: about the last PIN, if any.
+    func askPIN(of name: String, _ complaint: String?) throws -> SecretBytes {
+        let key = name.isEmpty ? "the security key" : "the security key \(PromptQuestion.quoted(name))"
+        var question = PromptQuestion(
+            ["The PIN of \(key), for the vault \(path.string)"] + asker + ["Then touch the key when it blinks."])
+        question.prompt = "PIN:"
+        question.error = complaint
+        return try answer(question)
     }
 
     /// Asks for the passphrase of a new vault, until one is strong enough.

@@ -19,22 +19,28 @@ struct UnlockOptions: ParsableArguments {
         completion: .file())
     var recoveryCodeFile: String?
 
+    @OptionGroup var securityKey: SecurityKeyOptions
+
     func validate() throws {
         guard recoveryCodeFile == nil || keyFile == nil && !passphrase.isNamed else {
             throw ValidationError("--recovery-code-file excludes the other ways to unlock")
         }
+        guard !securityKey.fido2 || recoveryCodeFile == nil && keyFile == nil && !passphrase.isNamed else {
+            throw ValidationError("--fido2 excludes the other ways to unlock")
+        }
     }
 
     /// The ways to unlock other than by a passphrase alone, as named in hints.
-    static let waysIn: [(kind: KeySlot.Kind, way: String)] = [
-        (.recoveryCode, "a recovery code (--recovery-code-file -)"),
-        (.keyFile, "a key file (--key-file FILE)"),
-        (.passphraseAndKeyFile, "a passphrase with a key file (--key-file FILE)"),
-        (.external, "the machine that keeps a secret for it"),
+    static let waysIn: [(opens: @Sendable (KeySlot) -> Bool, way: String)] = [
+        ({ $0.kind == .recoveryCode }, "a recovery code (--recovery-code-file -)"),
+        ({ $0.kind == .keyFile }, "a key file (--key-file FILE)"),
+        ({ $0.kind == .passphraseAndKeyFile }, "a passphrase with a key file (--key-file FILE)"),
+        ({ $0.provider == .fido2 }, "a security key (--fido2)"),
+        ({ $0.provider?.needsPerson == false }, "the machine that keeps a secret for it"),
     ]
 
     /// Whether the command line names a way to unlock.
-    var isNamed: Bool { passphrase.isNamed || keyFile != nil || recoveryCodeFile != nil }
+    var isNamed: Bool { passphrase.isNamed || keyFile != nil || recoveryCodeFile != nil || securityKey.fido2 }
 
     /// Whether a way to unlock is available without a prompt.
     var hasSource: Bool { isNamed || passphrase.hasSource || UnlockOptions.keyFileOfProcess != nil }
@@ -57,8 +63,9 @@ struct UnlockOptions: ParsableArguments {
     ) throws -> R {
         var tries = 3
         while true {
-            let (secret, isTyped) = try secret(for: target, machine: machine)
-            do { return try open(secret) } catch VaultError.storage(.wrongPassphrase) where isTyped {
+            let (secret, origin) = try secret(for: target, machine: machine)
+            do { return try open(secret) } catch VaultError.storage(.wrongPassphrase) where origin != .given {
+                guard origin == .typed else { throw UnlockOptions.wrongSecurityKey }
                 tries -= 1
                 guard tries > 0 else {
                     throw CommandError(.wrongPassphrase, "wrong passphrase", hint: target.otherWays)
@@ -68,31 +75,55 @@ struct UnlockOptions: ParsableArguments {
         }
     }
 
-    /// Returns the secret, and whether the user has typed it.
+    /// The key knows the credential, but the slot's salt or its box is another's.
+    private static let wrongSecurityKey = CommandError(
+        .wrongPassphrase, "the security key's secret opens no slot of this vault",
+        hint: "the key may have been reset since: use another way to unlock, and add it again")
+
+    private enum Origin {
+        case given, typed, securityKey
+    }
+
+    /// Returns the secret, and where it is from.
     private func secret(
         for target: UnlockTarget, machine: (() throws(VaultError) -> UnlockingSecret?)?
-    ) throws -> (UnlockingSecret, isTyped: Bool) {
-        if let file = recoveryCodeFile { return (.recoveryCode(try UnlockOptions.recoveryCode(file)), false) }
+    ) throws -> (UnlockingSecret, Origin) {
+        if securityKey.fido2 { return (try securityKeySecret(for: target), .securityKey) }
+        if let file = recoveryCodeFile { return (.recoveryCode(try UnlockOptions.recoveryCode(file)), .given) }
         let isPassphraseFirst = keyFile == nil && passphrase.hasSource
         if let file = keyFile ?? (isPassphraseFirst ? nil : UnlockOptions.keyFileOfProcess) {
             let content = try UnlockOptions.read(keyFile: file)
             let wantsBoth = passphrase.isNamed || !target.has(.keyFile) && target.has(.passphraseAndKeyFile)
-            guard wantsBoth else { return (.keyFile(content), false) }
+            guard wantsBoth else { return (.keyFile(content), .given) }
             let typed = try passphrase.given() ?? target.ask()
-            return (.passphraseAndKeyFile(typed, content), !passphrase.hasSource)
+            return (.passphraseAndKeyFile(typed, content), passphrase.hasSource ? .given : .typed)
         }
-        if let passphrase = try passphrase.given() { return (try withPassphrase(passphrase, target), false) }
+        if let passphrase = try passphrase.given() { return (try withPassphrase(passphrase, target), .given) }
         if let machine, target.canAskMachine {
             do {
                 if let secret = try Progress.during("asking this machine for its secret", { _ in try machine() }) {
-                    return (secret, false)
+                    return (secret, .given)
                 }
             } catch let error as VaultError {
                 guard target.canAskPerson, target.takesPassphrase else { throw error }
                 Output.warn(CommandError(error).message)
             }
         }
-        return (try withPassphrase(try target.ask(), target), true)
+        if target.takesSecurityKey, !target.takesPassphrase, target.canAskPerson {
+            return (try securityKeySecret(for: target), .securityKey)
+        }
+        do { return (try withPassphrase(try target.ask(), target), .typed) } catch CryptoError.unacceptablePassphrase(
+            .empty) where target.takesSecurityKey
+        {
+            return (try securityKeySecret(for: target), .securityKey)
+        }
+    }
+
+    private func securityKeySecret(for target: UnlockTarget) throws -> UnlockingSecret {
+        guard target.takesSecurityKey else { throw CommandError(StorageError.noMatchingSlot) }
+        let dialog = target.dialog ?? (Terminal() == nil ? PassphraseDialog(asksFor: target.path, "vault") : nil)
+        let holder = SecurityKeyHolder(device: securityKey.fido2Device, dialog: dialog)
+        return .external(try holder.secret(of: try target.securityKeyCredentials()))
     }
 
     /// Adds the process's key file to the passphrase, if the vault requires both.

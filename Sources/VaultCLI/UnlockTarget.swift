@@ -7,6 +7,8 @@ internal import VaultFormat
 struct UnlockTarget {
     let path: FilePath
     let slots: [KeySlot]
+    /// The credentials of the slots that a security key opens, read when one is used.
+    let securityKeyCredentials: () throws(VaultError) -> [SecurityKeyCredential]
     /// Whether commands of this kind go through the agent, so that unlocking the agent helps.
     let isAgentOfUse: Bool
     /// The dialog that asks, in place of the terminal.
@@ -14,28 +16,36 @@ struct UnlockTarget {
 
     init(_ vault: LockedVault, isAgentOfUse: Bool = false) {
         (path, slots) = (vault.givenPath, vault.slots)
+        securityKeyCredentials = { () throws(VaultError) in try vault.securityKeyCredentials() }
         self.isAgentOfUse = isAgentOfUse
     }
 
     init(damaged vault: DamagedVault, at path: FilePath) {
         (self.path, slots, isAgentOfUse) = (path, vault.slots, false)
+        securityKeyCredentials = { () throws(VaultError) in try vault.securityKeyCredentials() }
     }
 
     func has(_ kind: KeySlot.Kind) -> Bool { slots.contains { $0.kind == kind } }
 
     var takesPassphrase: Bool { slots.contains { $0.kind.takesPassphrase } }
 
-    /// Whether this machine may keep a secret for the vault.
-    var canAskMachine: Bool { has(.external) || has(.keyFile) && Vault.hasDefaultKeyFile }
+    /// Whether this machine may keep a secret for the vault, and give it without a person.
+    var canAskMachine: Bool {
+        slots.contains { $0.provider?.needsPerson == false } || has(.keyFile) && Vault.hasDefaultKeyFile
+    }
+
+    /// Whether a security key opens the vault. None is asked unless a person is there, and asks for it.
+    var takesSecurityKey: Bool { slots.contains { $0.provider == .fido2 } }
 
     /// Asks for the passphrase, unless the vault has no passphrase slot.
     func ask() throws -> Passphrase {
         guard takesPassphrase else {
             throw CommandError(.locked, "no passphrase opens this vault ('\(path.string.printable)')", hint: otherWays)
         }
-        if let dialog { return try dialog.ask() }
+        if let dialog { return try dialog.ask(takesSecurityKey: takesSecurityKey) }
         guard let terminal = Terminal() else { throw noSource }
-        return try Passphrase(terminal.readSecret("Passphrase of \(path.string.printable): "))
+        let other = takesSecurityKey ? " (empty for the security key)" : ""
+        return try Passphrase(terminal.readSecret("Passphrase of \(path.string.printable)\(other): "))
     }
 
     var canAskPerson: Bool { Terminal() != nil || dialog != nil }
@@ -47,7 +57,7 @@ struct UnlockTarget {
 
     /// The ways to open the vault other than by a passphrase alone.
     var otherWays: String {
-        let ways = UnlockOptions.waysIn.filter { has($0.kind) }.map(\.way)
+        let ways = UnlockOptions.waysIn.filter { way in slots.contains(where: way.opens) }.map(\.way)
         return ways.isEmpty
             ? "no other slot can open the vault: see 'vault slot list'"
             : "other ways in: " + ways.joined(separator: ", ")

@@ -130,6 +130,9 @@ extension VaultOptions {
         unlocking.passphrase.passphraseFd = nil
         unlocking.keyFile = plain.value("--key-file")
         unlocking.recoveryCodeFile = nil
+        unlocking.securityKey = SecurityKeyOptions()
+        unlocking.securityKey.fido2 = false
+        unlocking.securityKey.fido2Device = nil
         guard unlocking.passphrase.isValid, unlocking.isValid else { return nil }
     }
 }

@@ -40,6 +40,9 @@ extension KeySlot {
     public enum Provider: UInt16, Sendable {
         case systemdCredential = 1, tpm2, fido2
 
+        /// Whether a person must be at the keeper, with a touch: no program may ask for the secret by itself.
+        public var needsPerson: Bool { self == .fido2 }
+
         /// The name shown to people.
         public var label: String {
             switch self {

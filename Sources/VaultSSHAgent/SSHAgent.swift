@@ -26,15 +26,18 @@ final class SSHAgent: Sendable {
     private let questions: SSHQuestions
     private let keepsKeys: Bool
     private let clock: SSHClock
+    private let report: @Sendable (SSHRefusal) -> Void
 
     /// - Parameters:
     ///   - keyring: the vault's keys; `nil` to keep keys in memory only.
     ///   - keepsKeys: whether added keys are stored in the vault.
+    ///   - report: receives the reason why a key was not added, which the protocol does not carry.
     init(
-        _ keyring: (any SSHKeyring)?, _ person: any SSHPerson, keepsKeys: Bool, clock: SSHClock = .system
+        _ keyring: (any SSHKeyring)?, _ person: any SSHPerson, keepsKeys: Bool, clock: SSHClock = .system,
+        report: @escaping @Sendable (SSHRefusal) -> Void = { _ in }
     ) {
         (self.keyring, self.keepsKeys, questions) = (keyring, keepsKeys, SSHQuestions(person, clock))
-        self.clock = clock
+        (self.clock, self.report) = (clock, report)
     }
 
     private enum Answer {
@@ -67,7 +70,11 @@ final class SSHAgent: Sendable {
                 try reader.finish()
                 return identities(try visible(session, line))
             case 13: return try sign(&reader, frame, session, line)
-            case 17, 25: try add(&reader, frame, isConstrained: type == 25, session, line)
+            case 17, 25:
+                do throws(SSHRefusal) { try add(&reader, frame, isConstrained: type == 25, session, line) } catch {
+                    report(error)
+                    throw error
+                }
             case 18: try remove(&reader, frame, &session)
             // Request 9 removes all keys of version 1 of the protocol, of which there are none.
             case 19, 9:

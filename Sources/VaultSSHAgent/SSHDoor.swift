@@ -18,19 +18,31 @@ package final class SSHDoor: Sendable {
     /// - Parameters:
     ///   - descriptor: a bound socket. Closed with the value, or if this returns `nil`.
     ///   - keepsKeys: whether keys added without a lifetime are stored in the vault.
-    package convenience init?(_ descriptor: Int32, _ house: any DoorHouse, keepsKeys: Bool) {
-        self.init(descriptor, VaultSSHKeyring(house), HousePerson(house: house), keepsKeys: keepsKeys)
+    ///   - note: receives the reason why a security key's key was not added.
+    package convenience init?(
+        _ descriptor: Int32, _ house: any DoorHouse, keepsKeys: Bool, note: @escaping @Sendable (String) -> Void
+    ) {
+        self.init(descriptor, VaultSSHKeyring(house), HousePerson(house: house), keepsKeys: keepsKeys, note)
     }
 
     /// Listens, and stores added keys in an open vault.
     ///
-    /// - Parameter descriptor: a bound socket. Closed with the value, or if this returns `nil`.
-    package convenience init?(_ descriptor: Int32, _ store: any ItemStore) {
-        self.init(descriptor, OpenSSHKeyring(store: store), NoPerson(), keepsKeys: true)
+    /// - Parameters:
+    ///   - descriptor: a bound socket. Closed with the value, or if this returns `nil`.
+    ///   - note: as above.
+    package convenience init?(
+        _ descriptor: Int32, _ store: any ItemStore, note: @escaping @Sendable (String) -> Void
+    ) {
+        self.init(descriptor, OpenSSHKeyring(store: store), NoPerson(), keepsKeys: true, note)
     }
 
-    private init?(_ descriptor: Int32, _ keyring: any SSHKeyring, _ person: any SSHPerson, keepsKeys: Bool) {
-        let agent = SSHAgent(keyring, person, keepsKeys: keepsKeys)
+    private init?(
+        _ descriptor: Int32, _ keyring: any SSHKeyring, _ person: any SSHPerson, keepsKeys: Bool,
+        _ note: @escaping @Sendable (String) -> Void
+    ) {
+        let agent = SSHAgent(keyring, person, keepsKeys: keepsKeys) { refusal in
+            if refusal == .securityKey { note(SSHDoor.ofSecurityKey) }
+        }
         let server = SocketServer(
             descriptor,
             SocketServer.Rules(
@@ -44,6 +56,9 @@ package final class SSHDoor: Sendable {
         guard let server else { return nil }
         (self.agent, self.server) = (agent, server)
     }
+
+    private static let ofSecurityKey =
+        "a key of a security key (sk-…) was not added: ssh uses such a file without an agent (IdentityFile)"
 
     deinit { close() }
 

@@ -42,11 +42,13 @@ final class SSHPrivateKey: Sendable {
     /// and the numbers.
     ///
     /// - Parameter certificate: receives the certificate.
-    /// - Throws: `.untrue` if the numbers do not belong to one key; `.unsupported`, `.malformed`.
+    /// - Throws: `.untrue` if the numbers do not belong to one key; `.securityKey`, `.unsupported`, `.malformed`.
     init(
         _ reader: inout SSHReader, _ bytes: Span<UInt8>, certificate: inout SSHCertificate?
     ) throws(SSHRefusal) {
         let type = try reader.text(bytes)
+        // The types of keys and certificates in OpenSSH's PROTOCOL.u2f.
+        guard !type.hasPrefix("sk-") else { throw .securityKey }
         var certified: SSHPublicKey?
         if SSHCertificate.isType(type) {
             let read = try SSHCertificate(bytes.extracting(try reader.string(bytes)))

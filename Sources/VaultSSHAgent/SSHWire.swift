@@ -8,6 +8,8 @@ enum SSHRefusal: Error, Equatable, Sendable {
     case malformed
     /// An unknown type, constraint or request.
     case unsupported
+    /// A key that a FIDO2 security key holds: what is added only names it, and this agent talks to none.
+    case securityKey
     /// Numbers that do not belong to the key, or an invalid signature.
     case untrue
     /// No such key, or a use that is not permitted.

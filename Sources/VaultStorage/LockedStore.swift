@@ -68,12 +68,14 @@ public struct LockedStore: Sendable {
 
     /// The secret that this machine keeps for the vault: that of the first external slot that it can unseal.
     ///
-    /// - Returns: `nil` if the vault has no external slot.
+    /// The slots of security keys are passed over: they need a person.
+    ///
+    /// - Returns: `nil` if the machine keeps no slot's secret.
     /// - Throws: `.machineSecret`, with the error of the last slot.
     public func machineSecret(with credential: SystemCredential) throws(StorageError) -> UnlockingSecret? {
         var failure: StorageError?
         for slot in header.slots {
-            guard let provider = slot.provider else { continue }
+            guard let provider = slot.provider, !provider.needsPerson else { continue }
             do throws(StorageError) {
                 return .external(try credential.unseal(header.blob(of: slot), for: provider, vaultID: header.vaultID))
             } catch {
@@ -82,6 +84,23 @@ public struct LockedStore: Sendable {
         }
         if let failure { throw failure }
         return nil
+    }
+
+    /// The credentials of the slots that security keys open, as far as this version knows them.
+    ///
+    /// - Throws: `.damaged(.header)` or `.unsupported`, with the error of the last slot, if it knows none.
+    public func securityKeyCredentials() throws(StorageError) -> [SecurityKeyCredential] {
+        var credentials: [SecurityKeyCredential] = []
+        var failure: StorageError?
+        for slot in header.slots where slot.provider == .fido2 {
+            do throws(FormatError) {
+                credentials.append(try SecurityKeyCredential(parsing: header.blob(of: slot).span))
+            } catch {
+                failure = if case .unsupported(let field) = error { .unsupported(field) } else { .damaged(.header(error)) }
+            }
+        }
+        if let failure, credentials.isEmpty { throw failure }
+        return credentials
     }
 
     public func unlock(with passphrase: Passphrase) throws(StorageError) -> UnlockedKeys {

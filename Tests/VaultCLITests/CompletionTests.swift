@@ -26,7 +26,7 @@ struct CompletionTests {
             """
             chmod 600 pass; vault init --kdf interactive --passphrase-file pass 2>/dev/null
             vault unlock --passphrase-file pass 2>/dev/null; echo x | vault add mail.example ada
-            for line in 'vault get --fi' 'vault get mai' 'vault get mail.example ' 'vault read vault://mail'; do
+            for line in 'vault get --fie' 'vault get mai' 'vault get mail.example ' 'vault read vault://mail'; do
                 fish --no-config -c 'vault completion fish | source; complete -C $argv[1]' "$line"
             done
             vault agent --stop

@@ -204,6 +204,7 @@ private let hasRelease =
                 curl
                 curl-gnutls
                 gcc
+                libfido2
                 libpq
                 libsodium
                 libsystemd

@@ -30,6 +30,11 @@ final class Shell {
 
     static let (binaries, commands) = (Programs.built, Programs.commands)
 
+    /// The program that runs another with security keys in software.
+    static let securityKey = URL(filePath: #filePath).deletingLastPathComponent().appending(
+        path: "../VaultFIDOTests/securitykey.py"
+    ).standardized.path()
+
     var environment: [String: String] {
         [
             "PATH": Self.commands + ":" + Self.binaries
@@ -37,6 +42,7 @@ final class Shell {
             "HOME": home.path.string,
             "LANG": "C.UTF-8", "TMPDIR": home.path.string, "VECTORS": Vectors.directory,
             "CHIP": URL(filePath: #filePath).deletingLastPathComponent().appending(path: "chip.py").path(),
+            "KEY": "/usr/bin/python3 \(Self.securityKey)",
             "XDG_RUNTIME_DIR": runtime.path.string,
         ]
     }

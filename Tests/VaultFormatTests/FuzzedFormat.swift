@@ -8,6 +8,7 @@ enum FuzzedFormat: UInt8, CaseIterable {
     case rosterRecord, logRecord, logEntry, rosterEntry, joinRequest, joinGrant, itemClock, conflictMark
     case certificate, name
     case cbor, authenticatorData, pkcs8, creationOptions, requestOptions
+    case securityKey
 
     /// The targets that accept parts of a vault's file.
     static let ofVaults = allCases.prefix { $0.rawValue <= padding.rawValue }
@@ -19,6 +20,7 @@ enum FuzzedFormat: UInt8, CaseIterable {
         let others =
             FuzzedFormat.certificates.map { [certificate.rawValue] + $0 }
             + FuzzedFormat.names.map { [name.rawValue] + $0 } + FuzzedFormat.ofPasskeys
+            + [[securityKey.rawValue, 1, 1, 16, 0] + [UInt8](repeating: 7, count: 48)]
         return records + others
             + vaults.flatMap { vault in
                 zip(allCases, [(0, 4096), (256, 256), (4096, 4096), (12288, 8192)]).map { target, part in
@@ -69,6 +71,9 @@ enum FuzzedFormat: UInt8, CaseIterable {
         case .certificate: return holdsCertificate(bytes)
         case .name: return holdsName(bytes)
         case .cbor, .authenticatorData, .pkcs8, .creationOptions, .requestOptions: return holdsPasskey(bytes)
+        case .securityKey:
+            guard let credential = try? SecurityKeyCredential(parsing: bytes.span) else { return true }
+            return credential.encoded == bytes
         default: return holdsReplication(bytes)
         }
     }

@@ -10,8 +10,13 @@ extension Vault {
     public func slots() throws(VaultError) -> [KeySlot] { try core.read { $0.records.header.slots } }
 
     /// The slot that opened the vault; `nil` for a vault that was just created, or if the slot was removed.
-    public func openedSlot() throws(VaultError) -> KeySlot? {
-        try core.read { engine in engine.records.header.slots.first { $0.slotID == engine.records.openedBy } }
+    public func openedSlot() throws(VaultError) -> KeySlot? { try openedHeldSlot()?.slot }
+
+    /// As ``openedSlot()``, with the slot's blob.
+    package func openedHeldSlot() throws(VaultError) -> HeldSlot? {
+        try core.read { engine in
+            engine.records.header.heldSlots.first { $0.slot.slotID == engine.records.openedBy }
+        }
     }
 
     /// Adds a way to unlock. Every slot opens the whole vault.
@@ -43,6 +48,26 @@ extension Vault {
         _ provider: KeySlot.Provider, with credential: SystemCredential = SystemCredential(), name: String? = nil
     ) throws(VaultError) -> KeySlot {
         try core.manage { store throws(StorageError) in try store.addMachineSlot(provider, with: credential, name: name)
+        }
+    }
+
+    /// Checks that a slot can be added, before a person is asked for its secret.
+    ///
+    /// - Parameter name: as in ``addSlot(for:name:cost:)``.
+    /// - Throws: `.storage(.slot)`.
+    package func checkRoom(forSlot name: String?) throws(VaultError) {
+        try core.manage { store throws(StorageError) in try store.checkRoom(for: name) }
+    }
+
+    /// Adds a slot that a FIDO2 security key opens.
+    ///
+    /// - Parameter secret: the 32 bytes that the key computes for the credential.
+    /// - Throws: `.storage(.slot)`; `.locked`.
+    package func addSecurityKeySlot(
+        for secret: Secret, keptBy credential: SecurityKeyCredential, name: String? = nil
+    ) throws(VaultError) {
+        try core.manage { store throws(StorageError) in
+            _ = try store.addSlot(for: .external(secret), name: name, provider: .fido2, blob: credential.encoded)
         }
     }
 

@@ -98,6 +98,9 @@ struct Agent: ParsableCommand {
             throw CommandError.usage(
                 "--passphrase-fd goes with --foreground", hint: "or use 'vault unlock --passphrase-fd'")
         }
+        guard !vault.unlocking.securityKey.fido2 else {
+            throw CommandError.usage("--fido2 goes with --foreground", hint: "or use 'vault unlock --fido2'")
+        }
         let path = FilePath(FileManager.default.currentDirectoryPath).pushingUnresolved(try vault.file.path())
         var arguments = ["--vault", path.string, "--idle", idle, "--max", max]
         if let file = vault.passphrase.passphraseFile { arguments += ["--passphrase-file", file] }

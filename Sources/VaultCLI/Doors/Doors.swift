@@ -46,6 +46,12 @@ struct Doors: ParsableCommand {
     @Option(help: .hidden)
     var parent: Int32?
 
+    func validate() throws {
+        guard !vault.unlocking.securityKey.fido2 else {
+            throw ValidationError("--fido2 goes with commands: a door asks for the passphrase, or for the key instead")
+        }
+    }
+
     func run() throws {
         do { try open() } catch {
             if parent != nil, let failure = CommandLineTool.failure(error) { AgentLauncher.announce(failure) }

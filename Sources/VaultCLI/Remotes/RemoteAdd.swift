@@ -51,6 +51,8 @@ struct RemoteAdd: ParsableCommand {
     @Option(help: ArgumentHelp("Unlock the vault with this key file.", valueName: "file"), completion: .file())
     var keyFile: String?
 
+    @OptionGroup var securityKey: SecurityKeyOptions
+
     @Flag(help: "Print JSON: with --join, an object with the code, and another one once the vault has joined.")
     var json = false
 
@@ -76,6 +78,7 @@ struct RemoteAdd: ParsableCommand {
         // Here `--recovery-code-file` means the fleet's recovery code, and not the vault's.
         var vault = try VaultOptions.parse([])
         (vault.file, vault.unlocking.passphrase, vault.unlocking.keyFile) = (file, passphrase, keyFile)
+        vault.unlocking.securityKey = securityKey
         var code: RecoveryCode?
         if try run(remote, shown, throughAgentOf: vault, given: &code) { return }
         try vault.withFleet(mustBelong: false) { fleet, _ in

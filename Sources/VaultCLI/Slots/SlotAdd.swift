@@ -52,6 +52,8 @@ struct SlotAdd: ParsableCommand {
             passphrase-and-key-file: requires both.
             tpm2: the TPM2 chip of this machine opens the vault by itself, even for a newly installed system. systemd: \
             this system opens the vault, with the key of systemd-creds, for root.
+            fido2: a FIDO2 security key opens the vault, on any machine, after a touch, and with its PIN if it has \
+            one: 'vault unlock --fido2'. A lost key opens nothing; add a second one, or keep a recovery code.
             """)
 
     enum Kind: String, ExpressibleByArgument, CaseIterable {
@@ -59,10 +61,10 @@ struct SlotAdd: ParsableCommand {
         case recoveryCode = "recovery-code"
         case keyFile = "key-file"
         case passphraseAndKeyFile = "passphrase-and-key-file"
-        case tpm2, systemd
+        case tpm2, systemd, fido2
     }
 
-    @Argument(help: "passphrase, recovery-code, key-file, passphrase-and-key-file, tpm2 or systemd.")
+    @Argument(help: "passphrase, recovery-code, key-file, passphrase-and-key-file, tpm2, systemd or fido2.")
     var kind: Kind
 
     @Option(help: "A name for the slot, of at most 32 bytes.")
@@ -100,6 +102,8 @@ struct SlotAdd: ParsableCommand {
         guard takesPassphrase || new.newPassphraseFile == nil && new.newPassphraseFd == nil && new.kdf == nil else {
             throw ValidationError("--new-passphrase-file, --new-passphrase-fd and --kdf go with a passphrase")
         }
+        guard vault.unlocking.securityKey.fido2Device == nil || kind == .fido2 || vault.unlocking.securityKey.fido2
+        else { throw ValidationError("--fido2-device goes with fido2") }
         guard kind == .tpm2 || tpm2Device == nil && tpm2Pcrs == nil else {
             throw ValidationError("--tpm2-device and --tpm2-pcrs go with tpm2")
         }
@@ -134,7 +138,22 @@ struct SlotAdd: ParsableCommand {
             if let tpm2Device { credential.device = tpm2Device }
             if let tpm2Pcrs { credential.registers = tpm2Pcrs }
             try adding { try opened.addMachineSlot(.tpm2, with: credential, name: name) }
+        case .fido2: try addSecurityKey(to: opened)
         case .systemd: try adding { try opened.addMachineSlot(.systemdCredential, with: .ofProcess, name: name) }
+        }
+    }
+
+    private func addSecurityKey(to opened: Vault) throws {
+        try opened.checkRoom(forSlot: name)
+        // The option names the key that unlocked the vault, if one did, and the new one is another.
+        let options = vault.unlocking.securityKey
+        let dialog =
+            Terminal() == nil ? PassphraseDialog(asksFor: try vault.file.path(), "vault slot add fido2") : nil
+        let holder = SecurityKeyHolder(device: options.fido2 ? nil : options.fido2Device, dialog: dialog)
+        let (secret, credential) = try holder.enroll()
+        try adding { try opened.addSecurityKeySlot(for: secret, keptBy: credential, name: name) }
+        if !credential.isVerified {
+            Output.note("the security key has no PIN: its possession and a touch open the vault")
         }
     }
 

@@ -35,8 +35,9 @@ struct Rekey: ParsableCommand {
     }
 
     private func rekey(_ opened: Vault, _ current: UnlockingSecret, _ locked: LockedVault) throws {
-        let own = try opened.openedSlot()
-        var entries = try entries(for: current, own)
+        let held = try opened.openedHeldSlot()
+        let own = held?.slot
+        var entries = try entries(for: current, held)
         var code: RecoveryCode?
         if recoveryCode {
             let made = try RecoveryCode(SystemRandom())
@@ -75,7 +76,8 @@ struct Rekey: ParsableCommand {
     }
 
     /// Returns the slots of the new vault: the secret that opened it, or a new passphrase in its place.
-    private func entries(for current: UnlockingSecret, _ own: KeySlot?) throws -> [SlotEntry] {
+    private func entries(for current: UnlockingSecret, _ held: HeldSlot?) throws -> [SlotEntry] {
+        let own = held?.slot
         func entry(_ secret: UnlockingSecret) -> SlotEntry {
             let slot = own?.kind == secret.kind ? own : nil
             let name = slot?.name ?? secret.kind.label
@@ -84,8 +86,13 @@ struct Rekey: ParsableCommand {
         let passphrase = try new.given()
         guard !current.kind.takesPassphrase else { return [entry(passphrase.map { current.with($0) } ?? current)] }
         let forPeople = entry(.passphrase(try passphrase ?? new.passphrase()))
-        // A key file stays with its owner; a recovery code is used up, and the machine's secret belongs to the old
-        // slot.
+        // A key file and a security key stay with their owner; a recovery code is used up, and the machine's secret
+        // belongs to the old slot.
+        if let held, held.slot.provider == .fido2 {
+            var kept = entry(current)
+            (kept.provider, kept.blob) = (held.slot.provider, held.blob)
+            return [kept, forPeople]
+        }
         return current.kind == .keyFile ? [entry(current), forPeople] : [forPeople]
     }
 }

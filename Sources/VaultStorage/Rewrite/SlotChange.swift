@@ -10,7 +10,8 @@ extension VaultStore {
     /// - Parameters:
     ///   - name: 1 to 32 bytes, unique among the slots; `nil` for a descriptive default.
     ///   - cost: of a guess at a passphrase.
-    ///   - blob: the data of an external slot, as sealed by ``SystemCredential``.
+    ///   - blob: the data of an external slot: as sealed by ``SystemCredential``, or a
+    ///     ``VaultFormat/SecurityKeyCredential``.
     /// - Returns: the slot.
     /// - Throws: `.slot`, `.locked`.
     @discardableResult
@@ -133,7 +134,8 @@ extension VaultStore {
         }
     }
 
-    private func checkRoom(for name: String?) throws(StorageError) {
+    /// - Throws: `.slot(.full)`, `.slot(.name)` if a slot under the name could not be added.
+    public func checkRoom(for name: String?) throws(StorageError) {
         guard header.slots.count < Layout.slotLimit else { throw .slot(.full) }
         guard let name else { return }
         guard (1...32).contains(name.utf8.count), !header.slots.contains(where: { $0.name == name }) else {

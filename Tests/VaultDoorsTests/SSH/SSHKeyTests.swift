@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import Foundation
+import Synchronization
 import TestSupport
 import Testing
 import VaultCrypto
@@ -92,6 +93,29 @@ struct SSHKeyTests {
             #expect(refusal { _ = try SSHKeyName(bytes: blob) } != nil, "\(type)")
         }
         #expect(refusal { _ = try SSHSamples.key("encrypted") } == .unsupported)
+    }
+
+    @Test func `a key that a security key holds is refused for what it is, and for nothing else is a reason reported`()
+        throws
+    {
+        func add(_ type: String) -> [UInt8] {
+            var frame: [UInt8] = [17]
+            frame.put(type)
+            for part in [[UInt8](repeating: 1, count: 32), Array("ssh:".utf8)] { frame.put(string: part.span) }
+            return frame
+        }
+        let types = [
+            "sk-ssh-ed25519@openssh.com", "sk-ecdsa-sha2-nistp256@openssh.com", "sk-ssh-ed25519-cert-v01@openssh.com",
+            "ssh-dss",
+        ]
+        let reported = Mutex<[SSHRefusal]>([])
+        let person = TestPerson(FakeKeyring())
+        let agent = SSHAgent(nil, person, keepsKeys: false, clock: person.clock) { refusal in
+            reported.withLock { $0.append(refusal) }
+        }
+        var session = SSHSession(SSHWorld.client)
+        for type in types { #expect(agent.answer(add(type).span, &session) == [5]) }
+        #expect(reported.withLock(\.self) == [.securityKey, .securityKey, .securityKey, .unsupported])
     }
 
     @Test func `nothing follows a key, a certificate or a signature`() throws {

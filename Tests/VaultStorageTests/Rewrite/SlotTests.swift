@@ -22,6 +22,12 @@ struct SlotTests {
         .external(try Secret(bytes: [UInt8](repeating: byte, count: 32)))
     }
 
+    private func credential(_ byte: UInt8) throws -> SecurityKeyCredential {
+        try SecurityKeyCredential(
+            identifier: [UInt8](repeating: byte, count: 64), salt: [UInt8](repeating: byte, count: 32),
+            isVerified: byte % 2 == 0)
+    }
+
     @Test func `each kind of secret opens the vault, and another of its kind does not`() throws {
         let store = try home.create()
         try store.put("one")
@@ -148,6 +154,57 @@ struct SlotTests {
             }
             try store.removeSlot(slot.slotID)
         }
+    }
+
+    @Test func `the slot of a security key is not tried by a machine, and does not hide one that is`() throws {
+        let store = try home.create()
+        let credential = try credential(1)
+        try store.addSlot(for: external(1), provider: .fido2, blob: credential.encoded)
+        #expect(try home.locked().machineSecret(with: SystemCredential()) == nil)
+        try store.addSlot(for: external(2), provider: .tpm2, blob: [1, 2])
+        #expect(throws: StorageError.machineSecret(.failed)) {
+            try home.locked().machineSecret(with: SystemCredential())
+        }
+        #expect(try home.locked().securityKeyCredentials() == [credential])
+        #expect(throws: StorageError.machineSecret(.unknownProvider)) {
+            try store.addMachineSlot(.fido2, with: SystemCredential())
+        }
+    }
+
+    @Test func `two security keys are two slots, and their credentials stay through every rewrite of the file`() throws
+    {
+        let store = try home.create()
+        try store.put("one")
+        let credentials = try [credential(1), credential(2)]
+        for (credential, byte) in zip(credentials, [1, 2] as [UInt8]) {
+            try store.addSlot(for: external(byte), provider: .fido2, blob: credential.encoded)
+        }
+        #expect(store.header.slots.map(\.name) == ["passphrase", "FIDO2", "FIDO2 2"])
+        try store.compact()
+        try store.replaceSlot(store.header.slots[0].slotID, with: .passphrase(.of("new")))
+        #expect(try store.backUp(to: home.path("b"), entries: nil, replacing: false) == 1)
+        for path in [home.path(), home.path("b")] {
+            let locked = try LockedStore(path, environment: home.environment(3))
+            #expect(try locked.securityKeyCredentials() == credentials)
+            _ = try locked.unlock(with: external(2))
+        }
+        try store.removeSlot(store.header.slots[1].slotID)
+        #expect(try home.locked().securityKeyCredentials() == [credentials[1]])
+        #expect(throws: StorageError.wrongPassphrase) { try home.open(with: external(1)) }
+        #expect(try Home.values(of: home.open(with: external(2), number: 4)) == ["one"])
+    }
+
+    @Test func `a blob that no version writes hides no other security key, and no other slot`() throws {
+        let store = try home.create()
+        try store.addSlot(for: external(1), provider: .fido2, blob: [1, 0, 16, 0])
+        #expect(throws: StorageError.damaged(.header(.truncated(.annex)))) {
+            try home.locked().securityKeyCredentials()
+        }
+        try store.addSlot(for: external(2), provider: .fido2, blob: [2] + credential(2).encoded.dropFirst())
+        #expect(throws: StorageError.unsupported(.annex)) { try home.locked().securityKeyCredentials() }
+        try store.addSlot(for: external(3), provider: .fido2, blob: credential(3).encoded)
+        #expect(try home.locked().securityKeyCredentials() == [credential(3)])
+        _ = try home.open()
     }
 
     @Test(arguments: ["cmd:touch ran", "/dev/../tmp/x", "swtpm", "", "libtcti:x"])

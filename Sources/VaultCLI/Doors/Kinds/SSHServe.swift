@@ -10,11 +10,11 @@ final class SSHServe: OpenedDoor {
 
     /// - Throws: code 14 if another process listens there; 30.
     init(_ path: FilePath, _ house: VaultHouse, keepsKeys: Bool) throws {
-        try open(path) { SSHDoor($0, house, keepsKeys: keepsKeys) }
+        try open(path) { SSHDoor($0, house, keepsKeys: keepsKeys, note: Output.note) }
     }
 
     /// Serves an open vault, in which added keys are stored.
-    init(_ path: FilePath, _ store: any ItemStore) throws { try open(path) { SSHDoor($0, store) } }
+    init(_ path: FilePath, _ store: any ItemStore) throws { try open(path) { SSHDoor($0, store, note: Output.note) } }
 
     private func open(_ path: FilePath, _ listen: (Int32) -> SSHDoor?) throws {
         let socket = try DoorSocket(path)

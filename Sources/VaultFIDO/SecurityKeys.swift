@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+package import CFido
+
+/// A connected security key.
+public struct FoundSecurityKey: Equatable, Sendable {
+    /// The path of its device, such as `/dev/hidraw3`.
+    public let path: String
+    /// The manufacturer and the product, as the key reports them: to be escaped where they are shown.
+    public let name: String
+
+    package init(path: String, name: String) { (self.path, self.name) = (path, name) }
+}
+
+/// The security keys that are connected to this machine, by libfido2.
+public struct SecurityKeys: Sendable {
+    /// The way to keys that the kernel does not know; its functions may run on any thread.
+    private let transport: cfido_transport?
+
+    public init() { transport = nil }
+
+    /// - Parameter transport: leads to keys of a test.
+    package init(over transport: cfido_transport) { self.transport = transport }
+
+    /// The keys that this user may open.
+    ///
+    /// - Throws: `.noLibrary`, `.outOfMemory`, `.failed`.
+    public func connected() throws(SecurityKeyError) -> [FoundSecurityKey] {
+        let list = KeyList()
+        let result = unsafe cfido_find(Unmanaged.passUnretained(list).toOpaque()) {
+            context, path, manufacturer, product in
+            guard let context = unsafe context, let path = unsafe path else { return }
+            // The list outlives the call, and the texts end with a zero byte.
+            let list = unsafe Unmanaged<KeyList>.fromOpaque(context).takeUnretainedValue()
+            let words = unsafe [manufacturer, product].compactMap { text in
+                unsafe text.map { unsafe String(cString: $0) }
+            }
+            let name = words.filter { !$0.isEmpty }.joined(separator: " ")
+            list.keys.append(FoundSecurityKey(path: unsafe String(cString: path), name: name))
+        }
+        return try withExtendedLifetime(list) { () throws(SecurityKeyError) in
+            guard result == 0 else { throw SecurityKeyError(result) }
+            return list.keys
+        }
+    }
+
+    /// - Throws: `.noLibrary`, `.busy`, `.outOfMemory`, `.failed`.
+    public func open(_ key: FoundSecurityKey) throws(SecurityKeyError) -> SecurityKey {
+        try SecurityKey(key, transport)
+    }
+
+    /// Waits for the holder to touch one of several open keys; the others must not be used afterwards.
+    ///
+    /// - Throws: `.untouched`; `.removed` if all keys fail.
+    public static func touched(among keys: [SecurityKey], within patience: Duration = .seconds(30))
+        throws(SecurityKeyError) -> SecurityKey
+    {
+        let deadline = ContinuousClock.now + patience
+        var waiting = keys.filter { (try? $0.beginTouch()) != nil }
+        while !waiting.isEmpty, ContinuousClock.now < deadline {
+            for key in waiting {
+                do throws(SecurityKeyError) {
+                    guard try key.isTouched(within: 100) else { continue }
+                } catch {
+                    // Pulled out, or its own time is over.
+                    waiting.removeAll { $0 === key }
+                    continue
+                }
+                for other in waiting where other !== key { other.cancelTouch() }
+                return key
+            }
+        }
+        for key in waiting { key.cancelTouch() }
+        throw waiting.isEmpty ? .removed : .untouched
+    }
+}
+
+private final class KeyList {
+    var keys: [FoundSecurityKey] = []
+}
