@@ -35,8 +35,10 @@ package struct AuditRequest: AgentRequest, EmptyMessage {
 }
 
 extension AgentClient {
+    /// Rewrites the file without deleted or replaced data.
     public func compact() throws(VaultError) { _ = try ask(CompactRequest()) }
 
+    /// Checks every byte of the file, and if `deep` opens every value.
     public func verify(deep: Bool) throws(VaultError) -> VaultStore.Verification {
         try ask(VerifyRequest(deep: deep)).result
     }
