@@ -39,7 +39,7 @@ public protocol OpenVault: ItemStore, ItemHistory, DeviceIdentifying {
     func compact() throws(VaultError)
 
     /// Checks every byte of the file, and if `deep` opens every value.
-    func verify(deep: Bool) throws(VaultError) -> VaultStore.Verification
+    func verify(deep: Bool) throws(VaultError) -> Verification
 }
 
 /// An unlocked vault: the items of one file, usable from any number of threads.
@@ -294,7 +294,7 @@ public final class Vault: OpenVault {
     public func compact() throws(VaultError) { try core.compact() }
 
     /// Checks every byte of the file, and if `deep` opens every value.
-    public func verify(deep: Bool) throws(VaultError) -> VaultStore.Verification {
+    public func verify(deep: Bool) throws(VaultError) -> Verification {
         try core.manage { store throws(StorageError) in try store.verify(deep: deep) }
     }
 

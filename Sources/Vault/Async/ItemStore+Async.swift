@@ -164,7 +164,7 @@ extension OpenVault {
     }
 
     /// As the synchronous ``verify(deep:)``, without blocking the task's thread.
-    public func verify(deep: Bool) async throws(VaultError) -> VaultStore.Verification {
+    public func verify(deep: Bool) async throws(VaultError) -> Verification {
         try await VaultExecutor.run { () throws(VaultError) in try self.verify(deep: deep) }
     }
 

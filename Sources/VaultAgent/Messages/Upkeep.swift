@@ -39,7 +39,7 @@ extension AgentClient {
     public func compact() throws(VaultError) { _ = try ask(CompactRequest()) }
 
     /// Checks every byte of the file, and if `deep` opens every value.
-    public func verify(deep: Bool) throws(VaultError) -> VaultStore.Verification {
+    public func verify(deep: Bool) throws(VaultError) -> Verification {
         try ask(VerifyRequest(deep: deep)).result
     }
 
