@@ -16,6 +16,7 @@ public enum LAPolicy: Int, Sendable {
     }
 }
 
+/// The kind of biometric sensor. Always `none` here.
 public enum LABiometryType: Int, Sendable {
     case none = 0
     case touchID, faceID, opticID
@@ -27,6 +28,7 @@ public enum LAAccessControlOperation: Int, Sendable {
     case useItem, createKey, useKeySign, useKeyDecrypt, useKeyKeyExchange
 }
 
+/// The kind of credential that a program gives to a context.
 public enum LACredentialType: Int, Sendable {
     case applicationPassword = 0
     case smartCardPIN = -3

@@ -21,4 +21,6 @@
 @_exported public import enum VaultStorage.StorageError
 @_exported public import struct VaultStorage.SystemCredential
 @_exported public import enum VaultStorage.UnlockingSecret
+@_exported public import struct VaultStorage.Rekeyed
+@_exported public import struct VaultStorage.Verification
 @_exported public import struct VaultStorage.VaultEnvironment

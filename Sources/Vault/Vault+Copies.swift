@@ -90,6 +90,7 @@ public struct DamagedVault: Sendable {
         }
     }
 
+    /// The key slots of the file, in its order: read without a key, hence not authenticated.
     public var slots: [KeySlot] { store.header.slots }
 
     /// As ``LockedVault/machineSecret(with:)``.
@@ -106,6 +107,7 @@ public struct DamagedVault: Sendable {
 
     /// The result of a salvage, with the items that are incomplete.
     public struct Result: Sendable {
+        /// The numbers of read and lost records, and which records are damaged.
         public let salvage: Salvage
         /// Items without their newest value, with the loss of each.
         public let damaged: [(item: Item, loss: Salvage.Loss)]

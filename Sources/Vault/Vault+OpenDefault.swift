@@ -12,6 +12,7 @@ extension Vault {
         /// Creates a vault with a key file slot: for the file named by `$VAULT_KEY_FILE`, else ``defaultKeyFile``,
         /// which is created if missing. A process that can read both files can open the vault.
         case withKeyFile
+        /// Creates a vault with a passphrase slot.
         case withPassphrase(Passphrase)
     }
 

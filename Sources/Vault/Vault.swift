@@ -39,7 +39,7 @@ public protocol OpenVault: ItemStore, ItemHistory, DeviceIdentifying {
     func compact() throws(VaultError)
 
     /// Checks every byte of the file, and if `deep` opens every value.
-    func verify(deep: Bool) throws(VaultError) -> VaultStore.Verification
+    func verify(deep: Bool) throws(VaultError) -> Verification
 }
 
 /// An unlocked vault: the items of one file, usable from any number of threads.
@@ -141,6 +141,10 @@ public final class Vault: OpenVault {
 
     // MARK: The verbs
 
+    /// Adds an item, durable on return.
+    ///
+    /// - Returns: the item as it was stored, with its defaults.
+    /// - Throws: `.duplicateItem` if an item with the same primary key exists; nothing changes.
     @discardableResult
     public func add(_ item: Item) throws(VaultError) -> Item {
         try core.change { (engine, session: inout WriteSession) throws(VaultError) in
@@ -148,6 +152,7 @@ public final class Vault: OpenVault {
         }
     }
 
+    /// Adds an item, or gives these attributes and this secret to the item with the same primary key.
     @discardableResult
     public func set(_ item: Item) throws(VaultError) -> Item {
         try core.change { (engine, session: inout WriteSession) throws(VaultError) in
@@ -155,10 +160,17 @@ public final class Vault: OpenVault {
         }
     }
 
+    /// Finds items, in the order of their creation.
+    ///
+    /// - Throws: `.itemNotFound` rather than returning an empty array.
     public func copyMatching(_ query: Query) throws(VaultError) -> [Item] {
         try core.read { engine throws(VaultError) in try engine.copyMatching(query, self.viewer, for: self) }
     }
 
+    /// Changes all matching items or none.
+    ///
+    /// - Returns: the number of changed items, 1 or more.
+    /// - Throws: `.itemNotFound`; `.duplicateItem` if two items would have one primary key.
     @discardableResult
     public func update(matching query: Query, with changes: ItemChanges) throws(VaultError) -> Int {
         try core.change { (engine, session: inout WriteSession) throws(VaultError) in
@@ -166,6 +178,10 @@ public final class Vault: OpenVault {
         }
     }
 
+    /// Deletes all matching items. The history keeps their last versions: see ``historyLimit``.
+    ///
+    /// - Returns: the number of deleted items, 1 or more.
+    /// - Throws: `.itemNotFound`.
     @discardableResult
     public func delete(matching query: Query) throws(VaultError) -> Int {
         try core.change { (engine, session: inout WriteSession) throws(VaultError) in
@@ -173,6 +189,9 @@ public final class Vault: OpenVault {
         }
     }
 
+    /// Deletes all matching items, if any, and adds or sets all of the items, in one transaction: all or nothing.
+    ///
+    /// - Throws: `.duplicateItem` for an item that exists, unless `replacing`.
     public func store(_ items: [Item], replacing: Bool, deleting queries: [Query]) throws(VaultError) {
         try transaction { (transaction: inout Transaction) throws(VaultError) in
             for query in queries { try transaction.deleteAll(query) }
@@ -180,10 +199,17 @@ public final class Vault: OpenVault {
         }
     }
 
+    /// The number of matching items that are unreadable because the vault is locked. With a query that leaves out items
+    /// requiring user presence, such items count as well.
     public func lockedCount(matching query: Query) throws(VaultError) -> Int {
         try core.read { engine throws(VaultError) in try engine.lockedCount(matching: query, self.viewer) }
     }
 
+    /// Opens the secret of an item that was found, or a field of it.
+    ///
+    /// - Returns: `nil` if the item has no secret or no such field.
+    /// - Throws: `.itemChanged` if the secret was replaced since, `.itemNotFound` if the item was deleted, `.locked`,
+    ///   `.presenceRequired`, `.storage(.damaged)`.
     public func secret(of record: ItemRecord, field: String?) throws(VaultError) -> Secret? {
         try core.lookAt { engine throws(VaultError) in
             try engine.secret(
@@ -268,7 +294,7 @@ public final class Vault: OpenVault {
     public func compact() throws(VaultError) { try core.compact() }
 
     /// Checks every byte of the file, and if `deep` opens every value.
-    public func verify(deep: Bool) throws(VaultError) -> VaultStore.Verification {
+    public func verify(deep: Bool) throws(VaultError) -> Verification {
         try core.manage { store throws(StorageError) in try store.verify(deep: deep) }
     }
 

@@ -68,13 +68,17 @@ public enum AgentFlaw: UInt8, Sendable, CaseIterable {
 
 /// The flaw of a query or an item.
 public enum ParameterFlaw: Equatable, Sendable {
+    /// The query has neither a class nor a persistent reference.
     case classMissing
     /// The attribute does not accept a value of this type, or this value.
     case attributeValue(String)
+    /// The bytes are not a persistent reference.
     case persistentReference
     /// Attributes together with a persistent reference.
     case attributesWithReference
+    /// A limit of a change, or a number out of its range.
     case limit
+    /// One of Apple's match keys where it has no meaning.
     case matchKey
     /// An unknown or misplaced key of Apple's dictionaries, or an invalid value of one.
     case key(String)

@@ -69,12 +69,19 @@ extension AgentClient {
         return query
     }
 
+    /// Runs a body that only reads. If that requires user presence and the person asked grants it, the body runs once
+    /// more, with permission for all that it reads.
+    ///
+    /// - Throws: the body's error; `.presenceRequired`, `.cancelled` if the person refuses.
     public func withPermission<R>(
         _ presence: Query.Presence, _ body: (any ItemStore) throws(VaultError) -> R
     ) throws(VaultError) -> R {
         try withPresence(presence) { client throws(VaultError) in try body(client) }
     }
 
+    /// Opens the secret of an item that was found, or a field of it, asking a person if that requires user presence.
+    ///
+    /// - Throws: as ``secret(of:field:)``; `.presenceRequired`, `.cancelled`.
     public func secret(
         of record: ItemRecord, field: String?, presence: Query.Presence
     ) throws(VaultError) -> Secret? {

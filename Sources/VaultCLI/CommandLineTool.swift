@@ -9,9 +9,9 @@ internal import VaultStorage
 internal import VaultSync
 
 /// The `vault` command.
-public enum CommandLineTool {
+package enum CommandLineTool {
     /// Runs the command of the process's arguments and ends the process.
-    public static func main() -> Never {
+    package static func main() -> Never {
         // Before any file is opened.
         clinux_reserve_standard_streams()
         // Before any secret is in memory: no process of the same user may inspect this one, and core dumps are

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 internal import CFido
-public import VaultCrypto
+package import VaultCrypto
 
 /// How the holder of a security key is verified, in addition to the touch.
-public enum HolderVerification: Sendable {
+package enum HolderVerification: Sendable {
     case none
     /// By the key itself, as with a fingerprint.
     case byKey
@@ -13,8 +13,8 @@ public enum HolderVerification: Sendable {
 /// An open FIDO2 security key.
 ///
 /// A call may take as long as the holder needs for a touch. Not thread-safe.
-@safe public final class SecurityKey {
-    public let key: FoundSecurityKey
+@safe package final class SecurityKey {
+    package let key: FoundSecurityKey
     private let handle: OpaquePointer
     private let features: CInt
 
@@ -37,16 +37,16 @@ public enum HolderVerification: Sendable {
     deinit { unsafe cfido_close(handle) }
 
     /// Whether the key computes secrets, by the extension hmac-secret.
-    public var hasSecrets: Bool { features & CFIDO_SECRETS != 0 }
+    package var hasSecrets: Bool { features & CFIDO_SECRETS != 0 }
 
     /// Whether a PIN is set.
-    public var hasPIN: Bool { features & CFIDO_PIN != 0 }
+    package var hasPIN: Bool { features & CFIDO_PIN != 0 }
 
     /// Whether the key verifies its holder without a PIN, and is set up to.
-    public var verifiesItself: Bool { features & CFIDO_VERIFICATION != 0 }
+    package var verifiesItself: Bool { features & CFIDO_VERIFICATION != 0 }
 
     /// The number of wrong PINs after which the key blocks itself.
-    public func pinTries() throws(SecurityKeyError) -> Int {
+    package func pinTries() throws(SecurityKeyError) -> Int {
         var tries: CInt = 0
         try Self.check(unsafe cfido_pin_tries(handle, &tries))
         return Int(tries)
@@ -58,7 +58,7 @@ public enum HolderVerification: Sendable {
     ///
     /// - Returns: the credential's identifier, up to 1,023 bytes.
     /// - Throws: the errors of a touch and of a verification; `.unsuitable`.
-    public func makeCredential(at relyingParty: String, by verification: HolderVerification) throws(SecurityKeyError)
+    package func makeCredential(at relyingParty: String, by verification: HolderVerification) throws(SecurityKeyError)
         -> [UInt8]
     {
         var isProtected = features & CFIDO_PROTECTION != 0
@@ -78,7 +78,7 @@ public enum HolderVerification: Sendable {
     /// Returns whether the key has a credential, without a touch.
     ///
     /// - Throws: the errors of a verification.
-    public func has(_ identifier: [UInt8], at relyingParty: String, by verification: HolderVerification)
+    package func has(_ identifier: [UInt8], at relyingParty: String, by verification: HolderVerification)
         throws(SecurityKeyError) -> Bool
     {
         let result = unsafe request(identifier, at: relyingParty, by: verification) { unsafe cfido_has(handle, $0) }
@@ -92,7 +92,7 @@ public enum HolderVerification: Sendable {
     /// - Parameter salt: 32 bytes.
     /// - Returns: 32 bytes.
     /// - Throws: the errors of a touch and of a verification; `.noCredential`, `.unsuitable`.
-    public func secret(
+    package func secret(
         of identifier: [UInt8], at relyingParty: String, salt: [UInt8], by verification: HolderVerification
     ) throws(SecurityKeyError) -> SecretBytes {
         precondition(salt.count == 32)

@@ -2,7 +2,7 @@
 internal import CFido
 
 /// The reason why a security key did not do what it was asked.
-public enum SecurityKeyError: Error, Equatable, Sendable {
+package enum SecurityKeyError: Error, Equatable, Sendable {
     /// libfido2 is missing, or older than 1.12.
     case noLibrary
     /// No security key is connected that this user may open.

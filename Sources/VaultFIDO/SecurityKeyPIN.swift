@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-public import VaultCrypto
+package import VaultCrypto
 
 /// The PIN of a security key: 4 to 63 bytes of UTF-8 in NFC (CTAP 2.1, 6.5.1).
-public struct SecurityKeyPIN: Sendable {
+package struct SecurityKeyPIN: Sendable {
     /// The PIN and a zero byte.
     let line: Secret
 
     /// - Throws: `.unacceptablePIN`; `.outOfMemory`.
-    public init(_ typed: borrowing SecretBytes) throws(SecurityKeyError) {
+    package init(_ typed: borrowing SecretBytes) throws(SecurityKeyError) {
         do throws(CryptoError) {
             let prepared = try Passphrase(typed).secret
             guard (4...63).contains(prepared.count) else { throw CryptoError.unacceptablePassphrase(.tooLong) }

@@ -2,21 +2,21 @@
 package import CFido
 
 /// A connected security key.
-public struct FoundSecurityKey: Equatable, Sendable {
+package struct FoundSecurityKey: Equatable, Sendable {
     /// The path of its device, such as `/dev/hidraw3`.
-    public let path: String
+    package let path: String
     /// The manufacturer and the product, as the key reports them: to be escaped where they are shown.
-    public let name: String
+    package let name: String
 
     package init(path: String, name: String) { (self.path, self.name) = (path, name) }
 }
 
 /// The security keys that are connected to this machine, by libfido2.
-public struct SecurityKeys: Sendable {
+package struct SecurityKeys: Sendable {
     /// The way to keys that the kernel does not know; its functions may run on any thread.
     private let transport: cfido_transport?
 
-    public init() { transport = nil }
+    package init() { transport = nil }
 
     /// - Parameter transport: leads to keys of a test.
     package init(over transport: cfido_transport) { self.transport = transport }
@@ -24,7 +24,7 @@ public struct SecurityKeys: Sendable {
     /// The keys that this user may open.
     ///
     /// - Throws: `.noLibrary`, `.outOfMemory`, `.failed`.
-    public func connected() throws(SecurityKeyError) -> [FoundSecurityKey] {
+    package func connected() throws(SecurityKeyError) -> [FoundSecurityKey] {
         let list = KeyList()
         let result = unsafe cfido_find(Unmanaged.passUnretained(list).toOpaque()) {
             context, path, manufacturer, product in
@@ -44,14 +44,14 @@ public struct SecurityKeys: Sendable {
     }
 
     /// - Throws: `.noLibrary`, `.busy`, `.outOfMemory`, `.failed`.
-    public func open(_ key: FoundSecurityKey) throws(SecurityKeyError) -> SecurityKey {
+    package func open(_ key: FoundSecurityKey) throws(SecurityKeyError) -> SecurityKey {
         try SecurityKey(key, transport)
     }
 
     /// Waits for the holder to touch one of several open keys; the others must not be used afterwards.
     ///
     /// - Throws: `.untouched`; `.removed` if all keys fail.
-    public static func touched(among keys: [SecurityKey], within patience: Duration = .seconds(30))
+    package static func touched(among keys: [SecurityKey], within patience: Duration = .seconds(30))
         throws(SecurityKeyError) -> SecurityKey
     {
         let deadline = ContinuousClock.now + patience

@@ -1,29 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// The newest state of a vault that a device has seen, kept outside the file to detect an older copy of the file.
-public struct Anchor: Equatable, Sendable {
+package struct Anchor: Equatable, Sendable {
     static let label: [UInt8] = Array("VLTANCH2".utf8)
     /// The form of version 0.1: without ``resolvedName`` and without a checksum.
     static let oldLabel: [UInt8] = Array("VLTANCH1".utf8)
 
-    public static let length = 152
+    package static let length = 152
     /// The number of bytes that the checksum covers, which follows them: 32 bytes of BLAKE2b-256.
-    public static let sumOffset = 88
+    package static let sumOffset = 88
     /// The number of bytes that the MAC covers.
-    public static let macOffset = 120
-    public static let oldLength = 104
-    public static let oldMACOffset = 72
+    package static let macOffset = 120
+    package static let oldLength = 104
+    package static let oldMACOffset = 72
 
     /// 16 bytes.
-    public var vaultID: [UInt8]
-    public var generation: UInt64
-    public var sequence: UInt64
+    package var vaultID: [UInt8]
+    package var generation: UInt64
+    package var sequence: UInt64
     /// 32 bytes.
-    public var chainTag: [UInt8]
+    package var chainTag: [UInt8]
     /// 16 bytes: the name of the anchor for the vault's path with all links resolved; `nil` in the old form.
-    public var resolvedName: [UInt8]?
+    package var resolvedName: [UInt8]?
 
-    public init(vaultID: [UInt8], generation: UInt64, sequence: UInt64, chainTag: [UInt8], resolvedName: [UInt8]) {
+    package init(vaultID: [UInt8], generation: UInt64, sequence: UInt64, chainTag: [UInt8], resolvedName: [UInt8]) {
         self.vaultID = vaultID
         self.generation = generation
         self.sequence = sequence
@@ -33,7 +33,7 @@ public struct Anchor: Equatable, Sendable {
 
     /// Reads 152 bytes, or 104 in the old form; the storage, which has the hash and the key, checks the last 64 or 32
     /// of them.
-    public init(parsing bytes: Span<UInt8>) throws(FormatError) {
+    package init(parsing bytes: Span<UInt8>) throws(FormatError) {
         let isOld = bytes.count == Anchor.oldLength
         guard isOld || bytes.count == Anchor.length else { throw .truncated(.anchor) }
         let label = isOld ? Anchor.oldLabel : Anchor.label
@@ -50,7 +50,7 @@ public struct Anchor: Equatable, Sendable {
     }
 
     /// The 88 bytes before the checksum; in the old form, the 72 before the MAC.
-    public func encoded() -> [UInt8] {
+    package func encoded() -> [UInt8] {
         var output = resolvedName == nil ? Anchor.oldLabel : Anchor.label
         output += vaultID
         output.append(integer: generation)

@@ -5,66 +5,127 @@
 /// The raw value is the attribute's number in the file; those from 0xF000 are stored elsewhere in the file or not at
 /// all.
 public enum Attribute: UInt16, Sendable, CaseIterable {
+    /// `kSecAttrAccessGroup`.
     case accessGroup = 0x0001
+    /// `kSecAttrSynchronizable`: 0 or 1.
     case synchronizable = 0x0002
+    /// `kSecAttrTombstone`: 1 in what a deleted synchronizable item leaves.
     case tombstone = 0x0003
+    /// `kSecAttrSyncViewHint`.
     case syncViewHint = 0x0004
+    /// `kSecAttrTokenID`.
     case tokenID = 0x0005
+    /// `kSecAttrLabel`: shown to people.
     case label = 0x0006
+    /// `kSecAttrAlias`.
     case alias = 0x0007
+    /// `kSecAttrAccessControl`.
     case accessControl = 0x0008
+    /// `kSecAttrMultiUser`: 16 bytes, or none.
     case multiUser = 0x0009
+    /// `kSecAttrAccount`: of a password.
     case account = 0x0010
+    /// `kSecAttrService`: of a generic password.
     case service = 0x0011
+    /// `kSecAttrGeneric`: bytes of the program's choice.
     case generic = 0x0012
+    /// `kSecAttrDescription`.
     case itemDescription = 0x0013
+    /// `kSecAttrComment`.
     case comment = 0x0014
+    /// `kSecAttrCreator`: four characters as a number.
     case creator = 0x0015
+    /// `kSecAttrType`: four characters as a number; of a key, the algorithm.
     case type = 0x0016
+    /// `kSecAttrScriptCode`.
     case scriptCode = 0x0017
+    /// `kSecAttrIsInvisible`.
     case isInvisible = 0x0018
+    /// `kSecAttrIsNegative`.
     case isNegative = 0x0019
+    /// `kSecAttrHasCustomIcon`.
     case hasCustomIcon = 0x001A
+    /// Apple's `prot`: of old generic passwords, without a constant.
     case legacyProtocol = 0x001B
+    /// `kSecAttrServer`: a host name or an address.
     case server = 0x0020
+    /// `kSecAttrSecurityDomain`.
     case securityDomain = 0x0021
+    /// `kSecAttrProtocol`.
     case protocolName = 0x0022
+    /// `kSecAttrAuthenticationType`.
     case authenticationType = 0x0023
+    /// `kSecAttrPort`: 0 to 65,535.
     case port = 0x0024
+    /// `kSecAttrPath`.
     case path = 0x0025
+    /// `kSecAttrCertificateType`.
     case certificateType = 0x0030
+    /// `kSecAttrCertificateEncoding`.
     case certificateEncoding = 0x0031
+    /// `kSecAttrSubject`: the normalized distinguished name, DER.
     case subject = 0x0032
+    /// `kSecAttrIssuer`: the normalized distinguished name, DER.
     case issuer = 0x0033
+    /// `kSecAttrSerialNumber`: the content bytes of the DER integer.
     case serialNumber = 0x0034
+    /// `kSecAttrSubjectKeyID`: the content of the certificate's extension.
     case subjectKeyID = 0x0035
+    /// `kSecAttrPublicKeyHash`: 20 bytes, SHA-1.
     case publicKeyHash = 0x0036
+    /// `kSecAttrKeyClass`.
     case keyClass = 0x0040
+    /// `kSecAttrApplicationLabel`: SHA-1 of the public key, 20 bytes.
     case applicationLabel = 0x0041
+    /// `kSecAttrApplicationTag`: chosen by the application.
     case applicationTag = 0x0042
+    /// `kSecAttrKeySizeInBits`: of the modulus or of the curve.
     case keySizeInBits = 0x0043
+    /// `kSecAttrEffectiveKeySize`.
     case effectiveKeySize = 0x0044
+    /// `kSecAttrStartDate`.
     case startDate = 0x0045
+    /// `kSecAttrEndDate`.
     case endDate = 0x0046
+    /// `kSecAttrIsPermanent`.
     case isPermanent = 0x0047
+    /// `kSecAttrIsPrivate`.
     case isPrivate = 0x0048
+    /// `kSecAttrIsModifiable`.
     case isModifiable = 0x0049
+    /// `kSecAttrIsSensitive`.
     case isSensitive = 0x004A
+    /// `kSecAttrWasAlwaysSensitive`.
     case wasAlwaysSensitive = 0x004B
+    /// `kSecAttrIsExtractable`.
     case isExtractable = 0x004C
+    /// `kSecAttrWasNeverExtractable`.
     case wasNeverExtractable = 0x004D
+    /// `kSecAttrCanEncrypt`.
     case canEncrypt = 0x004E
+    /// `kSecAttrCanDecrypt`.
     case canDecrypt = 0x004F
+    /// `kSecAttrCanDerive`.
     case canDerive = 0x0050
+    /// `kSecAttrCanSign`.
     case canSign = 0x0051
+    /// `kSecAttrCanVerify`.
     case canVerify = 0x0052
+    /// `kSecAttrCanSignRecover`.
     case canSignRecover = 0x0053
+    /// `kSecAttrCanVerifyRecover`.
     case canVerifyRecover = 0x0054
+    /// `kSecAttrCanWrap`.
     case canWrap = 0x0055
+    /// `kSecAttrCanUnwrap`.
     case canUnwrap = 0x0056
+    /// `kSecAttrAccessible`: an ``Accessibility``.
     case accessible = 0xF000
+    /// `kSecAttrCreationDate`.
     case creationDate = 0xF001
+    /// `kSecAttrModificationDate`.
     case modificationDate = 0xF002
+    /// `kSecAttrSHA1`: of the certificate or of the public key, 20 bytes.
     case sha1 = 0xF003
 
     /// The table of attributes: Apple's raw value, the classes whose items can have the attribute, and the kind of its

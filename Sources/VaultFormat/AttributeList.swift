@@ -2,22 +2,22 @@
 
 /// Attributes and their values in the order of the tags, each tag once: at most a dozen, which are faster to scan than
 /// to hash.
-public struct AttributeList: Equatable, Sendable, ExpressibleByDictionaryLiteral {
-    public struct Field: Equatable, Sendable {
-        public var tag: AttributeTag
-        public var value: EncodedValue
+package struct AttributeList: Equatable, Sendable, ExpressibleByDictionaryLiteral {
+    package struct Field: Equatable, Sendable {
+        package var tag: AttributeTag
+        package var value: EncodedValue
     }
 
-    public private(set) var fields: [Field] = []
+    package private(set) var fields: [Field] = []
 
-    public init() {}
+    package init() {}
 
     /// For repeated tags, the last value counts.
-    public init(dictionaryLiteral elements: (AttributeTag, EncodedValue)...) {
+    package init(dictionaryLiteral elements: (AttributeTag, EncodedValue)...) {
         for (tag, value) in elements { self[tag] = value }
     }
 
-    public subscript(tag: AttributeTag) -> EncodedValue? {
+    package subscript(tag: AttributeTag) -> EncodedValue? {
         get { fields.first { $0.tag == tag }?.value }
         set {
             let index = fields.firstIndex { $0.tag >= tag } ?? fields.count
@@ -34,9 +34,9 @@ public struct AttributeList: Equatable, Sendable, ExpressibleByDictionaryLiteral
         }
     }
 
-    public mutating func reserveCapacity(_ count: Int) { fields.reserveCapacity(count) }
+    package mutating func reserveCapacity(_ count: Int) { fields.reserveCapacity(count) }
 
-    public func filter(_ isIncluded: (AttributeTag) -> Bool) -> AttributeList {
+    package func filter(_ isIncluded: (AttributeTag) -> Bool) -> AttributeList {
         var list = self
         list.fields.removeAll { !isIncluded($0.tag) }
         return list

@@ -1,27 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// Reads integers and byte ranges from an array, front to back; never traps on short input.
-public struct ByteReader {
-    public let bytes: [UInt8]
-    private var place: SpanReader
+@usableFromInline package struct ByteReader {
+    @usableFromInline package let bytes: [UInt8]
+    @usableFromInline var place: SpanReader
 
-    public init(_ bytes: [UInt8]) { self.init(bytes, bytes.indices) }
+    @inlinable package init(_ bytes: [UInt8]) { self.init(bytes, bytes.indices) }
 
     /// Reads only the bytes of the range.
-    public init(_ bytes: [UInt8], _ range: Range<Int>) {
+    @inlinable package init(_ bytes: [UInt8], _ range: Range<Int>) {
         self.bytes = bytes
         place = SpanReader(range)
     }
 
-    public var offset: Int { place.offset }
-    public var remaining: Int { place.remaining }
+    @inlinable package var offset: Int { place.offset }
+    @inlinable package var remaining: Int { place.remaining }
 
     /// Skips `count` bytes and returns their range.
-    public mutating func take(_ count: Int, _ field: FormatField) throws(FormatError) -> Range<Int> {
+    @inlinable package mutating func take(_ count: Int, _ field: FormatField) throws(FormatError) -> Range<Int> {
         try place.take(count, field)
     }
 
-    public mutating func integer<I: FixedWidthInteger & UnsignedInteger & BitwiseCopyable>(
+    @inlinable package mutating func integer<I: FixedWidthInteger & UnsignedInteger & BitwiseCopyable>(
         _ type: I.Type, _ field: FormatField
     )
         throws(FormatError) -> I
@@ -34,7 +34,7 @@ public struct ByteReader {
 extension Span<UInt8> {
     /// The little-endian integer at `offset`, which the caller has checked.
     @inlinable @inline(__always)
-    public func integer<I: FixedWidthInteger & UnsignedInteger & BitwiseCopyable>(
+    package func integer<I: FixedWidthInteger & UnsignedInteger & BitwiseCopyable>(
         at offset: Int, as type: I.Type = I.self
     ) -> I {
         I(littleEndian: load(at: offset))
@@ -42,7 +42,7 @@ extension Span<UInt8> {
 
     /// A copy of sixteen bytes.
     @inlinable @inline(__always)
-    public func sixteen(at offset: Int) -> [16 of UInt8] { load(at: offset) }
+    package func sixteen(at offset: Int) -> [16 of UInt8] { load(at: offset) }
 
     /// Loads a value of which every bit pattern is valid, from bytes within the span: a loop over single bytes costs
     /// fifteen times as much.
@@ -52,7 +52,7 @@ extension Span<UInt8> {
     }
 
     /// Whether the bytes are text, which nearly always is ASCII.
-    @inlinable public var isUTF8: Bool {
+    @inlinable package var isUTF8: Bool {
         var offset = 0
         while offset + 8 <= count, integer(at: offset, as: UInt64.self) & 0x8080_8080_8080_8080 == 0 { offset += 8 }
         while offset < count, self[offset] < 0x80 { offset += 1 }
@@ -60,7 +60,7 @@ extension Span<UInt8> {
     }
 
     /// Whether every byte of the range is zero.
-    @inlinable public func isZero(_ range: Range<Int>) -> Bool {
+    @inlinable package func isZero(_ range: Range<Int>) -> Bool {
         var offset = range.lowerBound
         while offset + 8 <= range.upperBound {
             guard integer(at: offset, as: UInt64.self) == 0 else { return false }
@@ -71,13 +71,13 @@ extension Span<UInt8> {
     }
 
     /// A copy of the bytes in the range.
-    @inlinable public func array(_ range: Range<Int>) -> [UInt8] {
+    @inlinable package func array(_ range: Range<Int>) -> [UInt8] {
         // The buffer is read before the span ends.
         unsafe extracting(range).withUnsafeBufferPointer { unsafe Array($0) }
     }
 
     /// Whether both spans contain the same bytes.
-    @inlinable public func elementsEqual(_ other: Span<UInt8>) -> Bool {
+    @inlinable package func elementsEqual(_ other: Span<UInt8>) -> Bool {
         guard count == other.count else { return false }
         var offset = 0
         while offset + 8 <= count {
@@ -93,7 +93,7 @@ extension InlineArray where Element == UInt8 {
     /// Stores an integer in little-endian order at `offset`, where there must be room: appending a dozen integers one
     /// by one costs twenty times as much.
     @inlinable @inline(__always)
-    public mutating func store<I: FixedWidthInteger & UnsignedInteger & BitwiseCopyable>(_ value: I, at offset: Int) {
+    package mutating func store<I: FixedWidthInteger & UnsignedInteger & BitwiseCopyable>(_ value: I, at offset: Int) {
         precondition(offset >= 0 && offset <= count - MemoryLayout<I>.size)
         var span = mutableSpan
         // The integer lies within the array.
@@ -104,26 +104,27 @@ extension InlineArray where Element == UInt8 {
 
     /// Stores sixteen bytes at `offset`.
     @inlinable @inline(__always)
-    public mutating func store(_ bytes: [16 of UInt8], at offset: Int) {
+    package mutating func store(_ bytes: [16 of UInt8], at offset: Int) {
         store(bytes.span.integer(at: 0, as: UInt64.self), at: offset)
         store(bytes.span.integer(at: 8, as: UInt64.self), at: offset + 8)
     }
 }
 
 extension [UInt8] {
-    @inlinable public mutating func append<I: FixedWidthInteger & UnsignedInteger & BitwiseCopyable>(integer value: I) {
+    @inlinable package mutating func append<I: FixedWidthInteger & UnsignedInteger & BitwiseCopyable>(integer value: I)
+    {
         // The bytes are read before the closure ends.
         unsafe Swift.withUnsafeBytes(of: value.littleEndian) { unsafe append(contentsOf: $0) }
     }
 
-    @inlinable public mutating func append(_ bytes: Span<UInt8>) {
+    @inlinable package mutating func append(_ bytes: Span<UInt8>) {
         // Appending nothing would make the standard library write to the empty array that all threads share.
         guard !bytes.isEmpty else { return }
         // The buffer is read before the span ends.
         unsafe bytes.withUnsafeBufferPointer { unsafe append(contentsOf: $0) }
     }
 
-    @inlinable public mutating func append<let n: Int>(_ bytes: [n of UInt8]) { append(bytes.span) }
+    @inlinable package mutating func append<let n: Int>(_ bytes: [n of UInt8]) { append(bytes.span) }
 
-    @inlinable public mutating func appendZeros(_ count: Int) { append(contentsOf: repeatElement(0, count: count)) }
+    @inlinable package mutating func appendZeros(_ count: Int) { append(contentsOf: repeatElement(0, count: count)) }
 }

@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// The state named by a commit mark: everything up to `end` is durable.
-public struct CommitMark: Equatable, Sendable {
+package struct CommitMark: Equatable, Sendable {
     static let label: [UInt8] = Array("VLTMARK1".utf8)
 
-    public static let length = 128
+    package static let length = 128
     /// The number of bytes that the MAC covers.
-    public static let macOffset = 96
+    package static let macOffset = 96
 
-    public var generation: UInt64
-    public var sequence: UInt64
-    public var end: UInt64
+    package var generation: UInt64
+    package var sequence: UInt64
+    package var end: UInt64
     /// 32 bytes.
-    public var chainTag: [UInt8]
-    public var cleanClose: Bool
+    package var chainTag: [UInt8]
+    package var cleanClose: Bool
 
-    public init(generation: UInt64, sequence: UInt64, end: UInt64, chainTag: [UInt8], cleanClose: Bool) {
+    package init(generation: UInt64, sequence: UInt64, end: UInt64, chainTag: [UInt8], cleanClose: Bool) {
         self.generation = generation
         self.sequence = sequence
         self.end = end
@@ -25,7 +25,7 @@ public struct CommitMark: Equatable, Sendable {
 
     /// Reads a mark's 4,096 bytes; the caller has checked the MAC. A mark that deviates from the written form is
     /// invalid.
-    public init(parsing bytes: Span<UInt8>) throws(FormatError) {
+    package init(parsing bytes: Span<UInt8>) throws(FormatError) {
         guard bytes.count == Layout.markAreaLength else { throw .truncated(.mark) }
         for index in CommitMark.label.indices where bytes[index] != CommitMark.label[index] { throw .invalid(.mark) }
         generation = bytes.integer(at: 8)
@@ -41,7 +41,7 @@ public struct CommitMark: Equatable, Sendable {
     }
 
     /// The 96 bytes before the MAC.
-    public func encoded() -> [UInt8] {
+    package func encoded() -> [UInt8] {
         var fields = [24 of UInt8](repeating: 0)
         fields.store(generation, at: 0)
         fields.store(sequence, at: 8)

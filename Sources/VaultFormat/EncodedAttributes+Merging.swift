@@ -2,24 +2,24 @@
 
 extension EncodedAttributes {
     /// These attributes and those of `other` whose tags this version does not know.
-    public func keepingUnknown(of other: EncodedAttributes) -> EncodedAttributes {
+    package func keepingUnknown(of other: EncodedAttributes) -> EncodedAttributes {
         merging(other, { _ in true }, { !$0.isKnown })
     }
 
     /// These attributes for a box that belonged to another version of the item.
     ///
     /// - Parameter other: that version's attributes; empty without a box.
-    public func takingFields(of other: EncodedAttributes) -> EncodedAttributes {
+    package func takingFields(of other: EncodedAttributes) -> EncodedAttributes {
         merging(other, { $0 != .fields }, { $0 == .fields })
     }
 
     /// These attributes without some tags.
-    public func removing(_ tags: Set<AttributeTag>) -> EncodedAttributes {
+    package func removing(_ tags: Set<AttributeTag>) -> EncodedAttributes {
         merging(EncodedAttributes(), { !tags.contains($0) }, { _ in false })
     }
 
     /// These attributes with the given value of this tag.
-    public func setting(_ tag: AttributeTag, _ value: EncodedValue) -> EncodedAttributes {
+    package func setting(_ tag: AttributeTag, _ value: EncodedValue) -> EncodedAttributes {
         let bytes = bytes.span
         var place = bytes.count..<bytes.count
         EncodedAttributes.visit(bytes) { candidate, _, payload in
@@ -37,7 +37,7 @@ extension EncodedAttributes {
     }
 
     /// These attributes and those of `other`, which take precedence for common tags.
-    public func overridden(by other: EncodedAttributes) -> EncodedAttributes {
+    package func overridden(by other: EncodedAttributes) -> EncodedAttributes {
         merging(other, { $0 == .user || other.payload(of: $0) == nil }, { _ in true })
     }
 

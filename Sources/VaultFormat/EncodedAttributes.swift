@@ -1,35 +1,35 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// The number of an attribute in the file. Bit 15 means critical: a reader that does not know it must stop.
-public struct AttributeTag: RawRepresentable, Hashable, Comparable, Sendable {
-    public let rawValue: UInt16
+@usableFromInline package struct AttributeTag: RawRepresentable, Hashable, Comparable, Sendable {
+    @usableFromInline package let rawValue: UInt16
 
-    @inlinable public init(rawValue: UInt16) { self.rawValue = rawValue }
+    @inlinable package init(rawValue: UInt16) { self.rawValue = rawValue }
 
     /// Tag 4000: a custom name and value, any number of times.
-    public static let user = AttributeTag(rawValue: 0x4000)
+    @inlinable package static var user: AttributeTag { AttributeTag(rawValue: 0x4000) }
 
     /// Tag 8060: the division of the value, ``ValueFields``. Belongs to the value's box and accompanies it.
-    public static let fields = AttributeTag(rawValue: 0x8060)
+    @inlinable package static var fields: AttributeTag { AttributeTag(rawValue: 0x8060) }
 
     /// Tag 7000: the writes from which a replicated item's values come, ``ItemClock``. Programs without replication
     /// keep it like any unknown tag, and so do all verbs of this one, since ``isKnown`` is false for it.
-    public static let clock = AttributeTag(rawValue: 0x7000)
+    @inlinable package static var clock: AttributeTag { AttributeTag(rawValue: 0x7000) }
 
     /// Tag 7001, an integer: hides the item from the verbs; 1 if another item has the primary key.
-    public static let shadow = AttributeTag(rawValue: 0x7001)
+    @inlinable package static var shadow: AttributeTag { AttributeTag(rawValue: 0x7001) }
 
     /// Tag 7002: this kept version has a losing value, ``ConflictMark``.
-    public static let conflict = AttributeTag(rawValue: 0x7002)
+    @inlinable package static var conflict: AttributeTag { AttributeTag(rawValue: 0x7002) }
 
     /// Tag 7003, an integer: this kept version has the values of a deleted item.
-    public static let held = AttributeTag(rawValue: 0x7003)
+    @inlinable package static var held: AttributeTag { AttributeTag(rawValue: 0x7003) }
 
     /// Tag 7010, a date: when the item was deleted, of which this is the last version.
-    public static let deleted = AttributeTag(rawValue: 0x7010)
+    @inlinable package static var deleted: AttributeTag { AttributeTag(rawValue: 0x7010) }
 
     /// Whether this version defines the tag.
-    public var isKnown: Bool {
+    package var isKnown: Bool {
         rawValue < AttributeTag.known.count
             ? AttributeTag.known[Int(rawValue)] : self == .user || self == .fields
     }
@@ -40,13 +40,15 @@ public struct AttributeTag: RawRepresentable, Hashable, Comparable, Sendable {
         return (0...(tags.max() ?? 0)).map(tags.contains)
     }()
 
-    public var isCritical: Bool { rawValue & 0x8000 != 0 }
+    @inlinable package var isCritical: Bool { rawValue & 0x8000 != 0 }
 
-    public static func < (a: AttributeTag, b: AttributeTag) -> Bool { a.rawValue < b.rawValue }
+    @inlinable package static func == (a: AttributeTag, b: AttributeTag) -> Bool { a.rawValue == b.rawValue }
+
+    @inlinable package static func < (a: AttributeTag, b: AttributeTag) -> Bool { a.rawValue < b.rawValue }
 }
 
 /// An attribute's value, by the kinds of the file.
-public enum EncodedValue: Equatable, Sendable {
+@usableFromInline package enum EncodedValue: Equatable, Sendable {
     case string(String)
     case data([UInt8])
     case integer(Int64)
@@ -56,7 +58,7 @@ public enum EncodedValue: Equatable, Sendable {
     case real(Double)
 
     /// The kind's number in the file.
-    public var kind: UInt8 {
+    @inlinable package var kind: UInt8 {
         switch self {
         case .string: 1
         case .data: 2
@@ -67,7 +69,7 @@ public enum EncodedValue: Equatable, Sendable {
     }
 
     /// The length of the encoded value in bytes.
-    public var payloadLength: Int {
+    @inlinable package var payloadLength: Int {
         switch self {
         case .string(let string): string.utf8.count
         case .data(let data): data.count
@@ -76,7 +78,7 @@ public enum EncodedValue: Equatable, Sendable {
     }
 
     /// Appends the encoded value.
-    public func appendPayload(to output: inout [UInt8]) {
+    package func appendPayload(to output: inout [UInt8]) {
         switch self {
         case .string(let string): output += string.utf8
         case .data(let data): output += data
@@ -89,16 +91,16 @@ public enum EncodedValue: Equatable, Sendable {
 /// An item's attributes as encoded in the file: sorted by tag, then name, each at most once.
 ///
 /// `tag u16, kind u8, length u32, bytes`; a user attribute's bytes are `nameLength u8, name, value`.
-public struct EncodedAttributes: Hashable, Sendable {
-    public let bytes: [UInt8]
+@usableFromInline package struct EncodedAttributes: Hashable, Sendable {
+    @usableFromInline package let bytes: [UInt8]
 
     @usableFromInline static var headLength: Int { 7 }
 
     /// No attributes.
-    public init() { bytes = [] }
+    package init() { bytes = [] }
 
     /// Encodes attributes; user attributes may come in any order.
-    public init(_ values: AttributeList, user: [String: String]) {
+    package init(_ values: AttributeList, user: [String: String]) {
         var output: [UInt8] = []
         output.reserveCapacity(128)
         let users = values.fields.firstIndex { $0.tag > .user } ?? values.fields.count
@@ -117,15 +119,15 @@ public struct EncodedAttributes: Hashable, Sendable {
     }
 
     /// Encodes attributes that arrive in order, each once.
-    public struct Builder: Sendable {
+    package struct Builder: Sendable {
         fileprivate var output: [UInt8] = []
 
-        public init() { output.reserveCapacity(128) }
+        package init() { output.reserveCapacity(128) }
 
         /// Appends a field if it is an attribute.
         ///
         /// - Parameter bytes: a kind and a payload, or a user attribute's text.
-        public mutating func append(_ bytes: [UInt8], of field: FieldID) {
+        package mutating func append(_ bytes: [UInt8], of field: FieldID) {
             if field.isUserAttribute {
                 let name = field.name.utf8
                 EncodedAttributes.appendHead(.user, 1, 1 + name.count + bytes.count, to: &output)
@@ -139,10 +141,10 @@ public struct EncodedAttributes: Hashable, Sendable {
         }
     }
 
-    public init(_ builder: Builder) { bytes = builder.output }
+    package init(_ builder: Builder) { bytes = builder.output }
 
     /// Checks and copies bytes from a file.
-    public init(parsing source: [UInt8], _ range: Range<Int>) throws(FormatError) {
+    package init(parsing source: [UInt8], _ range: Range<Int>) throws(FormatError) {
         try EncodedAttributes.check(source, range)
         self.init(checked: source.span.extracting(range))
     }
@@ -170,7 +172,7 @@ public struct EncodedAttributes: Hashable, Sendable {
     /// Visits checked attributes, each with its kind and the range of its payload in `bytes`, until the body returns
     /// `false`.
     @inlinable
-    public static func visit(
+    package static func visit(
         _ bytes: Span<UInt8>, _ body: (AttributeTag, _ kind: UInt8, _ payload: Range<Int>) -> Bool
     ) {
         var offset = 0
@@ -187,7 +189,7 @@ public struct EncodedAttributes: Hashable, Sendable {
     }
 
     /// Visits every attribute with the range of its payload in ``bytes``.
-    public func forEach(_ body: (AttributeTag, _ kind: UInt8, _ payload: Range<Int>) -> Void) {
+    package func forEach(_ body: (AttributeTag, _ kind: UInt8, _ payload: Range<Int>) -> Void) {
         EncodedAttributes.visit(bytes.span) { tag, kind, payload in
             body(tag, kind, payload)
             return true
@@ -195,7 +197,7 @@ public struct EncodedAttributes: Hashable, Sendable {
     }
 
     /// The range of an attribute's payload in checked attributes.
-    public static func payload(of tag: AttributeTag, in bytes: Span<UInt8>) -> (kind: UInt8, range: Range<Int>)? {
+    package static func payload(of tag: AttributeTag, in bytes: Span<UInt8>) -> (kind: UInt8, range: Range<Int>)? {
         var found: (kind: UInt8, range: Range<Int>)?
         visit(bytes) { candidate, kind, payload in
             if candidate == tag { found = (kind, payload) }
@@ -205,30 +207,30 @@ public struct EncodedAttributes: Hashable, Sendable {
     }
 
     /// The range of an attribute's payload.
-    public func payload(of tag: AttributeTag) -> (kind: UInt8, range: Range<Int>)? {
+    package func payload(of tag: AttributeTag) -> (kind: UInt8, range: Range<Int>)? {
         EncodedAttributes.payload(of: tag, in: bytes.span)
     }
 
     /// Whether the attribute is the integer 1.
-    public func isOne(_ tag: AttributeTag) -> Bool {
+    package func isOne(_ tag: AttributeTag) -> Bool {
         guard let (kind, range) = payload(of: tag) else { return false }
         return EncodedAttributes.isOne(kind, range, in: bytes.span)
     }
 
     /// Whether a payload of checked attributes is the integer 1.
     @inlinable
-    public static func isOne(_ kind: UInt8, _ payload: Range<Int>, in bytes: Span<UInt8>) -> Bool {
+    package static func isOne(_ kind: UInt8, _ payload: Range<Int>, in bytes: Span<UInt8>) -> Bool {
         kind == 3 && bytes.integer(at: payload.lowerBound, as: UInt64.self) == 1
     }
 
     /// The value of an attribute other than a user attribute.
-    public subscript(tag: AttributeTag) -> EncodedValue? {
+    package subscript(tag: AttributeTag) -> EncodedValue? {
         guard let (kind, range) = payload(of: tag) else { return nil }
         return EncodedAttributes.decode(kind, bytes.span.extracting(range))
     }
 
     /// Every known attribute, decoded, without user attributes.
-    public var values: AttributeList {
+    package var values: AttributeList {
         var values = AttributeList()
         forEach { tag, kind, payload in
             guard tag != .user, tag.isKnown else { return }
@@ -237,7 +239,7 @@ public struct EncodedAttributes: Hashable, Sendable {
         return values
     }
 
-    public var user: [String: String] {
+    package var user: [String: String] {
         var user: [String: String] = [:]
         EncodedAttributes.visitUser(bytes.span) { name, value in
             user[name] = String(decoding: bytes[value], as: UTF8.self)
@@ -246,7 +248,7 @@ public struct EncodedAttributes: Hashable, Sendable {
     }
 
     /// Visits the user attributes among checked attributes: the name, and the range of the value in `bytes`.
-    public static func visitUser(_ bytes: Span<UInt8>, _ body: (_ name: String, _ value: Range<Int>) -> Void) {
+    package static func visitUser(_ bytes: Span<UInt8>, _ body: (_ name: String, _ value: Range<Int>) -> Void) {
         visit(bytes) { tag, _, payload in
             guard tag == .user else { return tag < .user }
             let split = payload.lowerBound + 1 + Int(bytes[payload.lowerBound])

@@ -1,24 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// The first 80 bytes of a frame.
-public struct FrameHead: Equatable, Sendable {
-    public static let currentVersion: UInt16 = 1
+package struct FrameHead: Equatable, Sendable {
+    package static let currentVersion: UInt16 = 1
 
-    public var length: Int
-    public var isCommit: Bool
-    public var flags: UInt16
-    public var version: UInt16
-    public var sequence: UInt64
+    package var length: Int
+    package var isCommit: Bool
+    package var flags: UInt16
+    package var version: UInt16
+    package var sequence: UInt64
     /// The length of the metadata box, with its tag.
-    public var metadataLength: Int
+    package var metadataLength: Int
     /// The length of the value area, with its zero fill.
-    public var valueLength: Int
+    package var valueLength: Int
     /// 24 bytes, the nonce of the metadata box.
-    public var nonce: [UInt8]
+    package var nonce: [UInt8]
     /// 32 bytes over the value area.
-    public var valueDigest: [UInt8]
+    package var valueDigest: [UInt8]
 
-    public init(
+    package init(
         isCommit: Bool, sequence: UInt64, metadataLength: Int, valueLength: Int, nonce: [UInt8], valueDigest: [UInt8]
     ) {
         length = Layout.frameOverhead + metadataLength + valueLength
@@ -36,7 +36,7 @@ public struct FrameHead: Equatable, Sendable {
     /// checked.
     ///
     /// - Parameter available: the number of bytes from the frame's start to the end of the file.
-    public init(parsing bytes: Span<UInt8>, available: Int) throws(FormatError) {
+    package init(parsing bytes: Span<UInt8>, available: Int) throws(FormatError) {
         guard bytes.count >= Layout.frameHeadLength else { throw .truncated(.frameLength) }
         length = Int(bytes.integer(at: 0, as: UInt32.self))
         guard Layout.frameLengths.contains(length), length % 16 == 0, length <= available else {
@@ -54,7 +54,7 @@ public struct FrameHead: Equatable, Sendable {
         valueDigest = bytes.array(48..<80)
     }
 
-    public func encoded() -> [UInt8] {
+    package func encoded() -> [UInt8] {
         var output: [UInt8] = []
         output.reserveCapacity(Layout.frameHeadLength)
         var head = [24 of UInt8](repeating: 0)
@@ -71,7 +71,7 @@ public struct FrameHead: Equatable, Sendable {
     }
 
     /// Checks the fields that only an authenticated frame may be judged by.
-    public func checkMeaning() throws(FormatError) {
+    package func checkMeaning() throws(FormatError) {
         guard version == FrameHead.currentVersion else { throw .unsupported(.frameVersion) }
         guard flags <= 1 else { throw .invalid(.frameFlags) }
     }

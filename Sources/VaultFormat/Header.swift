@@ -1,46 +1,46 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// The first 4,096 bytes of a vault: its identity and the ways to unlock it. Immutable for the life of the file.
-public struct Header: Equatable, Sendable {
-    public static let magic: [UInt8] = [0x89, 0x56, 0x4C, 0x54, 0x0D, 0x0A, 0x1A, 0x0A]
-    public static let major: UInt16 = 1
-    public static let minor: UInt16 = 0
-    public static let suite: UInt32 = 1
+package struct Header: Equatable, Sendable {
+    package static let magic: [UInt8] = [0x89, 0x56, 0x4C, 0x54, 0x0D, 0x0A, 0x1A, 0x0A]
+    package static let major: UInt16 = 1
+    package static let minor: UInt16 = 0
+    package static let suite: UInt32 = 1
 
-    public var minor = Header.minor
+    package var minor = Header.minor
     /// 16 random bytes, the same for the life of the vault.
-    public var vaultID: [UInt8]
+    package var vaultID: [UInt8]
     /// 1 at creation, incremented by each rewrite of the file.
-    public var generation: UInt64
+    package var generation: UInt64
     /// 32 random bytes, new at each rewrite.
-    public var fileSalt: [UInt8]
+    package var fileSalt: [UInt8]
     /// Bits that a reader must support: ``Feature``.
-    public var requiredFeatures: UInt32 = 0
+    package var requiredFeatures: UInt32 = 0
     /// Bits that a later minor version may set and every version keeps.
-    public var optionalFeatures: UInt32 = 0
+    package var optionalFeatures: UInt32 = 0
     /// The last sequence number folded into this generation.
-    public var baseSequence: UInt64
+    package var baseSequence: UInt64
     /// 1 to 8 ways to unlock.
-    public var slots: [KeySlot]
+    package var slots: [KeySlot]
     /// 1,728 bytes for the blobs of external slots; unused bytes are zero.
-    public var annex: [UInt8]
+    package var annex: [UInt8]
 
     /// The bound on ``baseSequence``.
-    public static let sequenceLimit: UInt64 = 1 << 47
+    package static let sequenceLimit: UInt64 = 1 << 47
 
     /// Bits of ``requiredFeatures``.
-    public enum Feature {
+    package enum Feature {
         /// Bit 0: items carry clocks, which a writer without support for them would not update.
-        public static let replication: UInt32 = 1
+        package static let replication: UInt32 = 1
         static let known = replication
     }
 
     /// Whether items carry clocks.
-    public var isReplicated: Bool { requiredFeatures & Feature.replication != 0 }
+    package var isReplicated: Bool { requiredFeatures & Feature.replication != 0 }
 
-    public static let annexLength = Layout.headerMACOffset - Layout.annexOffset
+    package static let annexLength = Layout.headerMACOffset - Layout.annexOffset
 
-    public init(vaultID: [UInt8], generation: UInt64, fileSalt: [UInt8], baseSequence: UInt64, slots: [KeySlot]) {
+    package init(vaultID: [UInt8], generation: UInt64, fileSalt: [UInt8], baseSequence: UInt64, slots: [KeySlot]) {
         precondition(vaultID.count == 16 && fileSalt.count == 32)
         self.vaultID = vaultID
         self.generation = generation
@@ -51,10 +51,10 @@ public struct Header: Equatable, Sendable {
     }
 
     /// Whether some slot takes a passphrase.
-    public var hasPassphrase: Bool { slots.contains { $0.kind.takesPassphrase } }
+    package var hasPassphrase: Bool { slots.contains { $0.kind.takesPassphrase } }
 
     /// Whether the bytes begin as a vault does. Checked before everything else.
-    public static func checkMagic(_ bytes: Span<UInt8>) throws(FormatError) {
+    package static func checkMagic(_ bytes: Span<UInt8>) throws(FormatError) {
         guard bytes.count >= magic.count else { throw .notAVault }
         for index in magic.indices where bytes[index] != magic[index] { throw .notAVault }
     }
@@ -62,7 +62,7 @@ public struct Header: Equatable, Sendable {
     /// Reads a header whose magic and checksum the caller has checked.
     ///
     /// - Throws: `.unsupported` for a newer version; `.outOfBounds` for excessive costs of key derivation; `.invalid`.
-    public init(parsing bytes: Span<UInt8>) throws(FormatError) {
+    package init(parsing bytes: Span<UInt8>) throws(FormatError) {
         guard bytes.count >= Layout.headerLength else { throw .notAVault }
         guard bytes.integer(at: 8, as: UInt16.self) == Header.major else { throw .unsupported(.major) }
         minor = bytes.integer(at: 10)
@@ -97,7 +97,7 @@ public struct Header: Equatable, Sendable {
     }
 
     /// The 4,032 bytes before the MAC.
-    public func encoded() -> [UInt8] {
+    package func encoded() -> [UInt8] {
         var output = Header.magic
         output.reserveCapacity(Layout.headerLength)
         output.append(integer: Header.major)
@@ -120,7 +120,7 @@ public struct Header: Equatable, Sendable {
     }
 
     /// The blob of an external slot; empty for other kinds.
-    public func blob(of slot: KeySlot) -> [UInt8] {
+    package func blob(of slot: KeySlot) -> [UInt8] {
         let start = Int(slot.annexOffset) - Layout.annexOffset
         return slot.annexLength > 0 ? Array(annex[start..<start + Int(slot.annexLength)]) : []
     }
@@ -128,7 +128,7 @@ public struct Header: Equatable, Sendable {
     /// Replaces all slots, each with its blob.
     ///
     /// - Throws: `.outOfBounds(.slotCount)` unless there are 1 to 8; `.outOfBounds(.annex)` if the blobs do not fit.
-    public mutating func replaceSlots(with held: [HeldSlot]) throws(FormatError) {
+    package mutating func replaceSlots(with held: [HeldSlot]) throws(FormatError) {
         guard (1...Layout.slotLimit).contains(held.count) else { throw .outOfBounds(.slotCount) }
         var blobs: [UInt8] = []
         slots = held.map { held in
@@ -144,7 +144,7 @@ public struct Header: Equatable, Sendable {
     }
 
     /// The slots with their blobs.
-    public var heldSlots: [HeldSlot] { slots.map { HeldSlot($0, blob: blob(of: $0)) } }
+    package var heldSlots: [HeldSlot] { slots.map { HeldSlot($0, blob: blob(of: $0)) } }
 
     private func checkAnnex() throws(FormatError) {
         var claimed = [Bool](repeating: false, count: annex.count)
@@ -161,11 +161,11 @@ public struct Header: Equatable, Sendable {
 }
 
 /// A slot together with its data in the annex.
-public struct HeldSlot: Equatable, Sendable {
-    public var slot: KeySlot
-    public var blob: [UInt8]
+package struct HeldSlot: Equatable, Sendable {
+    package var slot: KeySlot
+    package var blob: [UInt8]
 
-    public init(_ slot: KeySlot, blob: [UInt8] = []) {
+    package init(_ slot: KeySlot, blob: [UInt8] = []) {
         self.slot = slot
         self.blob = blob
     }

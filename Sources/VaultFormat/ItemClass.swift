@@ -2,13 +2,17 @@
 
 /// The classes of items, with Apple's raw values for `kSecClass`.
 public enum ItemClass: String, Sendable, CaseIterable {
+    /// `kSecClassGenericPassword`: keyed by service and account.
     case genericPassword = "genp"
+    /// `kSecClassInternetPassword`: keyed by server, account, protocol and more.
     case internetPassword = "inet"
+    /// `kSecClassCertificate`: keyed by issuer and serial number.
     case certificate = "cert"
+    /// `kSecClassKey`: keyed by application label, tag and the key's properties.
     case key = "keys"
 
     /// The class's number in the file, where 0 stands for the vault's own records, which are not items.
-    public var number: UInt8 {
+    @inlinable package var number: UInt8 {
         switch self {
         case .genericPassword: 1
         case .internetPassword: 2
@@ -17,7 +21,7 @@ public enum ItemClass: String, Sendable, CaseIterable {
         }
     }
 
-    public init?(number: UInt8) {
+    @inlinable package init?(number: UInt8) {
         switch number {
         case 1: self = .genericPassword
         case 2: self = .internetPassword
@@ -46,7 +50,7 @@ public enum Accessibility: String, Sendable, CaseIterable {
     case whenPasscodeSetThisDeviceOnly = "akpu"
 
     /// The number in the file: the item's protection class.
-    public var number: UInt8 {
+    @inlinable package var number: UInt8 {
         switch self {
         case .whenUnlocked: 1
         case .afterFirstUnlock: 2
@@ -58,7 +62,7 @@ public enum Accessibility: String, Sendable, CaseIterable {
         }
     }
 
-    public init?(number: UInt8) {
+    @inlinable package init?(number: UInt8) {
         switch number {
         case 1: self = .whenUnlocked
         case 2: self = .afterFirstUnlock
@@ -71,5 +75,5 @@ public enum Accessibility: String, Sendable, CaseIterable {
         }
     }
 
-    public var isThisDeviceOnly: Bool { number >= Accessibility.whenUnlockedThisDeviceOnly.number }
+    package var isThisDeviceOnly: Bool { number >= Accessibility.whenUnlockedThisDeviceOnly.number }
 }

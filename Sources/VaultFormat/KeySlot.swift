@@ -2,6 +2,7 @@
 
 /// A way to unlock a vault: 256 bytes of the header.
 public struct KeySlot: Equatable, Sendable {
+    /// The derivation of a slot's key from a secret.
     public enum Stretching: Equatable, Sendable {
         /// Argon2id with `passes` passes over `memoryBytes`, a multiple of 1,024.
         case argon2id(passes: UInt32, memoryBytes: UInt64)
@@ -9,31 +10,33 @@ public struct KeySlot: Equatable, Sendable {
         case blake2b
     }
 
+    /// The kind of secret that opens the slot.
     public var kind: Kind
+    /// The derivation of the slot's key, with its cost.
     public var stretching: Stretching
     /// 16 random bytes.
     public var slotID: [UInt8]
     /// 16 random bytes.
-    public var salt: [UInt8]
+    package var salt: [UInt8]
     /// 32 bytes, compared before the box is opened.
-    public var commitment: [UInt8]
+    package var commitment: [UInt8]
     /// 24 random bytes.
-    public var nonce: [UInt8]
+    package var nonce: [UInt8]
     /// 80 bytes: the vault key, the vault's and the slot's identifiers under the master key.
-    public var box: [UInt8]
+    package var box: [UInt8]
     /// At most 32 bytes of UTF-8, shown to people.
     public var name: String
     /// The keeper of an external slot's secret; `nil` for other kinds of slots.
     public var provider: Provider?
-    public var annexOffset: UInt16 = 0
-    public var annexLength: UInt16 = 0
+    package var annexOffset: UInt16 = 0
+    package var annexLength: UInt16 = 0
 
     /// Bounds on the demands of a hostile file, checked before any memory is allocated.
-    public static let passesBounds: ClosedRange<UInt32> = 1...64
-    public static let memoryBounds: ClosedRange<UInt64> = (8 << 20)...(4 << 30)
-    public static let costBound: UInt64 = 16 << 30
+    package static let passesBounds: ClosedRange<UInt32> = 1...64
+    package static let memoryBounds: ClosedRange<UInt64> = (8 << 20)...(4 << 30)
+    package static let costBound: UInt64 = 16 << 30
 
-    public init(kind: Kind, stretching: Stretching, slotID: [UInt8], salt: [UInt8], name: String) {
+    package init(kind: Kind, stretching: Stretching, slotID: [UInt8], salt: [UInt8], name: String) {
         precondition(slotID.count == 16 && salt.count == 16 && name.utf8.count <= 32)
         self.kind = kind
         self.stretching = stretching
@@ -45,7 +48,7 @@ public struct KeySlot: Equatable, Sendable {
         box = [UInt8](repeating: 0, count: 80)
     }
 
-    public init(parsing bytes: Span<UInt8>) throws(FormatError) {
+    package init(parsing bytes: Span<UInt8>) throws(FormatError) {
         guard bytes.count == Layout.slotLength else { throw .truncated(.slotSize) }
         guard let kind = Kind(rawValue: bytes[0]) else { throw .invalid(.slotType) }
         self.kind = kind
@@ -84,7 +87,7 @@ public struct KeySlot: Equatable, Sendable {
         guard bytes.isZero(223..<Layout.slotLength) else { throw .invalid(.reserved) }
     }
 
-    public func append(to output: inout [UInt8]) {
+    package func append(to output: inout [UInt8]) {
         let start = output.count
         appendBound(to: &output)
         output += commitment
@@ -100,7 +103,7 @@ public struct KeySlot: Equatable, Sendable {
     }
 
     /// The first 48 bytes, to which the commitment binds the master key: type, costs, slot identifier and salt.
-    public var bound: [UInt8] {
+    package var bound: [UInt8] {
         var output: [UInt8] = []
         appendBound(to: &output)
         return output

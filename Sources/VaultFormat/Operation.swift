@@ -1,84 +1,85 @@
 // SPDX-License-Identifier: Apache-2.0
 
-public enum OperationKind: UInt8, Sendable {
+@usableFromInline package enum OperationKind: UInt8, Sendable {
     case put = 1, delete
     /// A kept older version, never matched.
     case past
 }
 
 /// The location of a value's box.
-public struct ValueLocation: Equatable, Sendable {
+@usableFromInline package struct ValueLocation: Equatable, Sendable {
     /// The offset of the nonce, from the start of the file.
-    public var offset: UInt64
+    @usableFromInline package var offset: UInt64
     /// The length of nonce and box.
-    public var length: UInt32
+    @usableFromInline package var length: UInt32
     /// The box's Poly1305 tag, so that an older box of the same item cannot replace it.
-    public var tag: [16 of UInt8]
+    @usableFromInline package var tag: [16 of UInt8]
 
-    public init(offset: UInt64, length: UInt32, tag: [16 of UInt8]) {
+    @inlinable package init(offset: UInt64, length: UInt32, tag: [16 of UInt8]) {
         self.offset = offset
         self.length = length
         self.tag = tag
     }
 
-    public static func == (a: ValueLocation, b: ValueLocation) -> Bool {
+    @inlinable package static func == (a: ValueLocation, b: ValueLocation) -> Bool {
         a.offset == b.offset && a.length == b.length && a.tag.span.elementsEqual(b.tag.span)
     }
 }
 
 /// A random version-4 UUID (RFC 9562): the permanent identifier of an item.
 public struct ItemID: Hashable, Comparable, Sendable {
-    public let high: UInt64
-    public let low: UInt64
+    @usableFromInline package let high: UInt64
+    @usableFromInline package let low: UInt64
 
     /// Reads sixteen bytes in the order of the text form.
-    public init(_ bytes: Span<UInt8>) {
+    @inlinable package init(_ bytes: Span<UInt8>) {
         high = bytes.integer(at: 0, as: UInt64.self).byteSwapped
         low = bytes.integer(at: 8, as: UInt64.self).byteSwapped
     }
 
-    public init(high: UInt64, low: UInt64) { (self.high, self.low) = (high, low) }
+    @inlinable package init(high: UInt64, low: UInt64) { (self.high, self.low) = (high, low) }
 
     /// Makes a version-4 UUID of sixteen random bytes.
-    public init(random bytes: [UInt8]) {
+    package init(random bytes: [UInt8]) {
         var bytes = bytes
         bytes[6] = bytes[6] & 0x0f | 0x40
         bytes[8] = bytes[8] & 0x3f | 0x80
         self.init(bytes.span)
     }
 
-    public var bytes: [16 of UInt8] {
+    /// The identifier as in the file: 16 bytes, those of the UUID.
+    @inlinable public var bytes: [16 of UInt8] {
         .init { UInt8(truncatingIfNeeded: ($0 < 8 ? high : low) >> UInt64(56 - 8 * ($0 % 8))) }
     }
 
-    public var isVersion4: Bool { high >> 12 & 0xf == 4 && low >> 62 == 2 }
+    @inlinable package var isVersion4: Bool { high >> 12 & 0xf == 4 && low >> 62 == 2 }
 
-    public static func < (a: ItemID, b: ItemID) -> Bool { (a.high, a.low) < (b.high, b.low) }
+    @inlinable public static func < (a: ItemID, b: ItemID) -> Bool { (a.high, a.low) < (b.high, b.low) }
 }
 
 /// A change of an item: 108 bytes, then its attributes.
-public struct Operation: Equatable, Sendable {
-    public var kind: OperationKind
+@usableFromInline package struct Operation: Equatable, Sendable {
+    package var kind: OperationKind
     /// `nil` for the vault's own records, which are not items.
-    public var itemClass: ItemClass?
-    public var protection: Accessibility
-    public var id: ItemID
+    @usableFromInline package var itemClass: ItemClass?
+    package var protection: Accessibility
+    @usableFromInline package var id: ItemID
     /// 1 at creation, incremented by each change.
-    public var version: UInt64
+    package var version: UInt64
     /// The version at which the value's box was sealed; 0 without a value.
-    public var valueVersion: UInt64
+    package var valueVersion: UInt64
     /// The creating sequence number * 65,536 + index: the creation order, which never changes.
-    public var ordinal: UInt64
+    package var ordinal: UInt64
     /// Seconds since 2001-01-01T00:00:00Z, finite.
-    public var created: Double
-    public var modified: Double
-    public var value: ValueLocation?
-    public var hasValue: Bool { value != nil }
+    package var created: Double
+    package var modified: Double
+    @usableFromInline package var value: ValueLocation?
+    @inlinable package var hasValue: Bool { value != nil }
     /// The first 16 bytes of the device secret's hash; zeros for items not bound to a device.
-    public var deviceID: [16 of UInt8]
-    public var attributes: EncodedAttributes
+    package var deviceID: [16 of UInt8]
+    package var attributes: EncodedAttributes
 
-    public init(
+    package init(
         kind: OperationKind, itemClass: ItemClass?, protection: Accessibility, id: ItemID, version: UInt64,
         valueVersion: UInt64,
         ordinal: UInt64, created: Double, modified: Double, value: ValueLocation?, deviceID: [16 of UInt8],
@@ -98,21 +99,21 @@ public struct Operation: Equatable, Sendable {
         self.attributes = attributes
     }
 
-    public static func == (a: Operation, b: Operation) -> Bool { a.encoded() == b.encoded() }
+    @usableFromInline package static func == (a: Operation, b: Operation) -> Bool { a.encoded() == b.encoded() }
 
     /// Refers to the value of another version of the same item.
-    public mutating func take(valueOf other: Operation) {
+    package mutating func take(valueOf other: Operation) {
         (value, valueVersion) = (other.value, other.valueVersion)
     }
 
-    public func encoded() -> [UInt8] {
+    package func encoded() -> [UInt8] {
         var output: [UInt8] = []
         output.reserveCapacity(Layout.operationLength + attributes.bytes.count)
         append(to: &output)
         return output
     }
 
-    public func append(to output: inout [UInt8]) {
+    package func append(to output: inout [UInt8]) {
         var head = [108 of UInt8](repeating: 0)
         head[0] = kind.rawValue
         head[1] = itemClass?.number ?? 0
@@ -138,7 +139,7 @@ public struct Operation: Equatable, Sendable {
     }
 
     /// Reads an operation at the reader's position.
-    public init(parsing reader: inout ByteReader) throws(FormatError) {
+    package init(parsing reader: inout ByteReader) throws(FormatError) {
         let source = reader.bytes
         let range = try Operation.check(&reader)
         self.init(checked: source.span.extracting(range))
@@ -147,7 +148,7 @@ public struct Operation: Equatable, Sendable {
     /// Checks an operation at the reader's position and skips it, which suffices for opening a vault.
     ///
     /// - Returns: its range, for ``init(checked:)``.
-    public static func check(_ reader: inout ByteReader) throws(FormatError) -> Range<Int> {
+    package static func check(_ reader: inout ByteReader) throws(FormatError) -> Range<Int> {
         let start = try reader.take(Layout.operationLength, .metadata).lowerBound
         let source = reader.bytes
         let bytes = source.span
@@ -192,7 +193,7 @@ public struct Operation: Equatable, Sendable {
         + Padding.length(for: Layout.valueLimit, minimum: Layout.valueMinimum)
 
     /// Decodes an operation that ``check(_:)`` accepted.
-    public init(checked bytes: Span<UInt8>) {
+    package init(checked bytes: Span<UInt8>) {
         // A checked operation has one of the cases.
         kind = OperationKind(rawValue: bytes[0]) ?? .put
         itemClass = Operation.itemClass(of: bytes)
@@ -208,59 +209,67 @@ public struct Operation: Equatable, Sendable {
         attributes = EncodedAttributes(checked: bytes.extracting(Layout.operationLength..<bytes.count))
     }
 
-    // Single fields of a checked operation.
+    // Single fields of a checked operation. Inlined in other modules, which read them for each record.
 
-    public static func kind(of bytes: Span<UInt8>) -> OperationKind { OperationKind(rawValue: bytes[0]) ?? .put }
+    @inlinable package static func kind(of bytes: Span<UInt8>) -> OperationKind {
+        OperationKind(rawValue: bytes[0]) ?? .put
+    }
 
-    public static func itemClass(of bytes: Span<UInt8>) -> ItemClass? { ItemClass(number: bytes[1]) }
+    @inlinable package static func itemClass(of bytes: Span<UInt8>) -> ItemClass? { ItemClass(number: bytes[1]) }
 
-    public static func protection(of bytes: Span<UInt8>) -> Accessibility {
+    @inlinable package static func protection(of bytes: Span<UInt8>) -> Accessibility {
         Accessibility(number: bytes[2]) ?? .whenUnlocked
     }
 
-    public static func id(of bytes: Span<UInt8>) -> ItemID { ItemID(bytes.extracting(8..<24)) }
+    @inlinable package static func id(of bytes: Span<UInt8>) -> ItemID { ItemID(bytes.extracting(8..<24)) }
 
-    public static func version(of bytes: Span<UInt8>) -> UInt64 { bytes.integer(at: 24) }
+    @inlinable package static func version(of bytes: Span<UInt8>) -> UInt64 { bytes.integer(at: 24) }
 
-    public static func valueVersion(of bytes: Span<UInt8>) -> UInt64 { bytes.integer(at: 32) }
+    @inlinable package static func valueVersion(of bytes: Span<UInt8>) -> UInt64 { bytes.integer(at: 32) }
 
-    public static func ordinal(of bytes: Span<UInt8>) -> UInt64 { bytes.integer(at: 40) }
+    @inlinable package static func ordinal(of bytes: Span<UInt8>) -> UInt64 { bytes.integer(at: 40) }
 
-    public static func created(of bytes: Span<UInt8>) -> Double { Double(bitPattern: bytes.integer(at: 48)) }
+    @inlinable package static func created(of bytes: Span<UInt8>) -> Double {
+        Double(bitPattern: bytes.integer(at: 48))
+    }
 
-    public static func modified(of bytes: Span<UInt8>) -> Double { Double(bitPattern: bytes.integer(at: 56)) }
+    @inlinable package static func modified(of bytes: Span<UInt8>) -> Double {
+        Double(bitPattern: bytes.integer(at: 56))
+    }
 
     /// The range of the attributes.
-    public static func attributes(of bytes: Span<UInt8>) -> Range<Int> { Layout.operationLength..<bytes.count }
+    @inlinable package static func attributes(of bytes: Span<UInt8>) -> Range<Int> {
+        Layout.operationLength..<bytes.count
+    }
 
     /// The offset of the operation's value; 0 without one.
-    public static func offset(of bytes: Span<UInt8>) -> UInt64 { bytes.integer(at: 64) }
+    @inlinable package static func offset(of bytes: Span<UInt8>) -> UInt64 { bytes.integer(at: 64) }
 
-    public static func hasValue(_ bytes: Span<UInt8>) -> Bool { bytes[3] == 1 }
+    @inlinable package static func hasValue(_ bytes: Span<UInt8>) -> Bool { bytes[3] == 1 }
 
     /// Sets the value's offset in the operation that begins at `start`.
-    public static func setOffset(_ offset: UInt64, in bytes: inout [UInt8], at start: Int) {
+    @inlinable package static func setOffset(_ offset: UInt64, in bytes: inout [UInt8], at start: Int) {
         for index in 0..<8 { bytes[start + 64 + index] = UInt8(truncatingIfNeeded: offset >> UInt64(8 * index)) }
     }
 
     /// Visits the two parts of an operation before and after its value's offset.
-    public static func forEachPartButOffset(of bytes: Span<UInt8>, _ body: (Span<UInt8>) -> Void) {
+    @inlinable package static func forEachPartButOffset(of bytes: Span<UInt8>, _ body: (Span<UInt8>) -> Void) {
         body(bytes.extracting(0..<64))
         body(bytes.extracting(72..<bytes.count))
     }
 
-    public static func value(of bytes: Span<UInt8>) -> ValueLocation? {
+    @inlinable package static func value(of bytes: Span<UInt8>) -> ValueLocation? {
         guard hasValue(bytes) else { return nil }
         return ValueLocation(offset: offset(of: bytes), length: bytes.integer(at: 72), tag: bytes.sixteen(at: 76))
     }
 
     /// The length of nonce and box of the operation's value, in bytes; 0 without one.
-    public static func boxLength(of bytes: Span<UInt8>) -> Int {
+    @inlinable package static func boxLength(of bytes: Span<UInt8>) -> Int {
         hasValue(bytes) ? Int(bytes.integer(at: 72, as: UInt32.self)) : 0
     }
 
     /// The length of the operation that begins with these bytes.
-    public static func length(of bytes: Span<UInt8>) -> Int {
+    @inlinable package static func length(of bytes: Span<UInt8>) -> Int {
         Layout.operationLength + Int(bytes.integer(at: 4, as: UInt32.self))
     }
 
@@ -270,13 +279,13 @@ public struct Operation: Equatable, Sendable {
 }
 
 /// The content of a frame's metadata box: the head, then operations.
-public struct FrameMetadata: Sendable {
-    public var generation: UInt64
-    public var sequence: UInt64
-    public var operationCount: Int
+package struct FrameMetadata: Sendable {
+    package var generation: UInt64
+    package var sequence: UInt64
+    package var operationCount: Int
 
     /// Reads the head and advances the reader to the first operation.
-    public init(parsing reader: inout ByteReader) throws(FormatError) {
+    package init(parsing reader: inout ByteReader) throws(FormatError) {
         generation = try reader.integer(UInt64.self, .metadata)
         sequence = try reader.integer(UInt64.self, .metadata)
         operationCount = Int(try reader.integer(UInt16.self, .operationCount))
@@ -284,7 +293,8 @@ public struct FrameMetadata: Sendable {
         guard try reader.integer(UInt16.self, .reserved) == 0 else { throw .invalid(.reserved) }
     }
 
-    public static func appendHead(generation: UInt64, sequence: UInt64, operationCount: Int, to output: inout [UInt8]) {
+    package static func appendHead(generation: UInt64, sequence: UInt64, operationCount: Int, to output: inout [UInt8])
+    {
         var head = [20 of UInt8](repeating: 0)
         head.store(generation, at: 0)
         head.store(sequence, at: 8)

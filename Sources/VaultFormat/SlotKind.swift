@@ -3,7 +3,16 @@
 extension KeySlot {
     /// The kind of secret that opens a slot. The number is used in the file and in messages to an agent.
     public enum Kind: UInt8, CaseIterable, Sendable {
-        case passphrase = 1, recoveryCode, passphraseAndKeyFile, external, keyFile
+        /// A passphrase.
+        case passphrase = 1
+        /// 160 random bits that a person has written down.
+        case recoveryCode
+        /// A passphrase, and the content of a file: both are needed.
+        case passphraseAndKeyFile
+        /// 32 random bytes that a ``Provider`` keeps.
+        case external
+        /// The content of a file.
+        case keyFile
 
         /// The table of kinds: the name shown to people, and the parts of the secret.
         private var row: (label: String, parts: [Part]) {
@@ -20,7 +29,7 @@ extension KeySlot {
         public var label: String { row.label }
 
         /// The inputs of its key derivation, in this order.
-        public var parts: [Part] { row.parts }
+        package var parts: [Part] { row.parts }
 
         /// Whether a part was chosen by a person, so that guesses must be made expensive.
         public var takesPassphrase: Bool { parts.contains(.passphrase) }
@@ -30,7 +39,7 @@ extension KeySlot {
     }
 
     /// A secret that opens a slot, or a part of one.
-    public enum Part: Sendable {
+    package enum Part: Sendable {
         case passphrase, recoveryCode, keyFile
         /// 32 bytes kept by this machine.
         case machineSecret
@@ -38,7 +47,12 @@ extension KeySlot {
 
     /// The keeper of an external slot's secret.
     public enum Provider: UInt16, Sendable {
-        case systemdCredential = 1, tpm2, fido2
+        /// systemd-creds(1) with the host's key.
+        case systemdCredential = 1
+        /// The machine's TPM2 chip.
+        case tpm2
+        /// A FIDO2 security key.
+        case fido2
 
         /// Whether a person must be at the keeper, with a touch: no program may ask for the secret by itself.
         public var needsPerson: Bool { self == .fido2 }

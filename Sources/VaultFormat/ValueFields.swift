@@ -4,27 +4,27 @@
 ///
 /// The attribute ``AttributeTag/fields`` lists them, sorted by name bytewise: `length of the name u8, name, length of
 /// the field u32`. The main part is the rest of the value.
-public struct ValueFields: Equatable, Sendable {
-    public struct Field: Equatable, Sendable {
-        public let name: String
+package struct ValueFields: Equatable, Sendable {
+    package struct Field: Equatable, Sendable {
+        package let name: String
         /// In bytes.
-        public let length: Int
+        package let length: Int
     }
 
     /// At least one, each name once.
-    public let fields: [Field]
+    package let fields: [Field]
 
     /// Sorts lengths by name. Returns `nil` if empty: an item without fields does not have the attribute.
     ///
     /// - Parameter lengths: by name, accepted by ``isName(_:)``.
-    public init?(_ lengths: [String: Int]) {
+    package init?(_ lengths: [String: Int]) {
         guard !lengths.isEmpty else { return nil }
         fields = lengths.map { Field(name: $0, length: $1) }
             .sorted { $0.name.utf8.lexicographicallyPrecedes($1.name.utf8) }
     }
 
     /// - Throws: for anything that ``encoded`` does not produce.
-    public init(parsing bytes: [UInt8], _ range: Range<Int>) throws(FormatError) {
+    package init(parsing bytes: [UInt8], _ range: Range<Int>) throws(FormatError) {
         var reader = ByteReader(bytes, range)
         var fields: [Field] = []
         while reader.remaining > 0 {
@@ -43,7 +43,7 @@ public struct ValueFields: Equatable, Sendable {
     }
 
     /// The attribute's bytes.
-    public var encoded: [UInt8] {
+    package var encoded: [UInt8] {
         var output: [UInt8] = []
         for field in fields {
             output.append(UInt8(field.name.utf8.count))
@@ -54,13 +54,13 @@ public struct ValueFields: Equatable, Sendable {
     }
 
     /// The total length of the fields in a value, in bytes.
-    public var length: Int { fields.reduce(0) { $0 + $1.length } }
+    package var length: Int { fields.reduce(0) { $0 + $1.length } }
 
     /// The range of a field in a value of `count` bytes.
     ///
     /// - Parameter name: `nil` for the main part.
     /// - Returns: `nil` if there is no such field, or the value is shorter than its fields.
-    public func range(of name: String?, in count: Int) -> Range<Int>? {
+    package func range(of name: String?, in count: Int) -> Range<Int>? {
         var start = count - length
         guard start >= 0 else { return nil }
         guard let name else { return 0..<start }
@@ -72,7 +72,7 @@ public struct ValueFields: Equatable, Sendable {
     }
 
     /// Whether the name is valid for a field: 1 to 255 bytes, no control characters.
-    public static func isName(_ name: String) -> Bool {
+    package static func isName(_ name: String) -> Bool {
         (1...255).contains(name.utf8.count)
             && !name.unicodeScalars.contains { $0.value < 0x20 || (0x7F...0x9F).contains($0.value) }
     }
@@ -80,7 +80,7 @@ public struct ValueFields: Equatable, Sendable {
 
 extension EncodedAttributes {
     /// The division of the value; `nil` if it is a single part.
-    public var fields: ValueFields? {
+    package var fields: ValueFields? {
         guard let range = payload(of: .fields)?.range else { return nil }
         return try? ValueFields(parsing: bytes, range)
     }

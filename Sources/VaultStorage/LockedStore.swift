@@ -1,26 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
-public import SystemPackage
-public import VaultCrypto
-public import VaultFormat
+package import SystemPackage
+package import VaultCrypto
+package import VaultFormat
 
 /// The keys of a vault, from a slot.
-public struct UnlockedKeys: ~Copyable {
+package struct UnlockedKeys: ~Copyable {
     let keys: VaultKeys
     /// The 16-byte identifier of the slot that opened.
-    public let slotID: [UInt8]
+    package let slotID: [UInt8]
 }
 
 /// A vault file whose header was read and checked as far as possible without a key.
-public struct LockedStore: Sendable {
+package struct LockedStore: Sendable {
     let location: VaultLocation
-    public let environment: VaultEnvironment
-    public let header: Header
+    package let environment: VaultEnvironment
+    package let header: Header
     let page: HeaderPage
 
     /// - Throws: `.noVault`, `.refused`, `.damaged`, `.unsupported` or `.inputOutput`.
     ///
     /// - Parameter isDamaged: requires only a readable header, for ``salvage(with:to:report:)``.
-    public init(_ path: FilePath, environment: VaultEnvironment, isDamaged: Bool = false) throws(StorageError) {
+    package init(_ path: FilePath, environment: VaultEnvironment, isDamaged: Bool = false) throws(StorageError) {
         location = try VaultLocation(path, on: environment.fileSystem)
         page = try HeaderPage(of: try location.open(writable: false), isDamaged: isDamaged)
         header = page.header
@@ -28,13 +28,13 @@ public struct LockedStore: Sendable {
     }
 
     /// The path with all links resolved.
-    public var path: FilePath { location.path }
+    package var path: FilePath { location.path }
 
     /// The absolute path with links unresolved.
-    public var givenPath: FilePath { location.given }
+    package var givenPath: FilePath { location.given }
 
     /// The file's size in bytes.
-    public func fileSize() throws(StorageError) -> Int {
+    package func fileSize() throws(StorageError) -> Int {
         let status = try attempt(.open, location.directory.status(of: location.name))
         guard let status else { throw .noVault }
         return status.size
@@ -42,12 +42,12 @@ public struct LockedStore: Sendable {
 
     /// The network file system that contains the vault, whose locks and renames are weaker than the format requires;
     /// else `nil`.
-    public var weakFileSystem: String? { location.directory.weakFileSystem }
+    package var weakFileSystem: String? { location.directory.weakFileSystem }
 
     /// MemAvailable, and the maximum memory of a slot's key derivation, in bytes.
-    public var availableMemory: UInt64? { environment.fileSystem.availableMemory }
+    package var availableMemory: UInt64? { environment.fileSystem.availableMemory }
 
-    public var memoryNeeded: UInt64? {
+    package var memoryNeeded: UInt64? {
         header.slots.compactMap { slot in
             if case .argon2id(_, let memoryBytes) = slot.stretching { memoryBytes } else { nil }
         }.max()
@@ -56,7 +56,7 @@ public struct LockedStore: Sendable {
     /// Derives the master key of each slot of the secret's kind in turn until one opens. Holds no lock meanwhile.
     ///
     /// - Throws: `.wrongPassphrase`, `.noMatchingSlot`, `.resourceUnavailable`, `.damaged(.keySlot)`.
-    public func unlock(with secret: UnlockingSecret) throws(StorageError) -> UnlockedKeys {
+    package func unlock(with secret: UnlockingSecret) throws(StorageError) -> UnlockedKeys {
         let opened = try header.open(with: secret, environment)
         let slotID = opened.slot.slotID
         do throws(CryptoError) {
@@ -72,7 +72,7 @@ public struct LockedStore: Sendable {
     ///
     /// - Returns: `nil` if the machine keeps no slot's secret.
     /// - Throws: `.machineSecret`, with the error of the last slot.
-    public func machineSecret(with credential: SystemCredential) throws(StorageError) -> UnlockingSecret? {
+    package func machineSecret(with credential: SystemCredential) throws(StorageError) -> UnlockingSecret? {
         var failure: StorageError?
         for slot in header.slots {
             guard let provider = slot.provider, !provider.needsPerson else { continue }
@@ -89,21 +89,25 @@ public struct LockedStore: Sendable {
     /// The credentials of the slots that security keys open, as far as this version knows them.
     ///
     /// - Throws: `.damaged(.header)` or `.unsupported`, with the error of the last slot, if it knows none.
-    public func securityKeyCredentials() throws(StorageError) -> [SecurityKeyCredential] {
+    package func securityKeyCredentials() throws(StorageError) -> [SecurityKeyCredential] {
         var credentials: [SecurityKeyCredential] = []
         var failure: StorageError?
         for slot in header.slots where slot.provider == .fido2 {
             do throws(FormatError) {
                 credentials.append(try SecurityKeyCredential(parsing: header.blob(of: slot).span))
             } catch {
-                failure = if case .unsupported(let field) = error { .unsupported(field) } else { .damaged(.header(error)) }
+                if case .unsupported(let field) = error {
+                    failure = .unsupported(field)
+                } else {
+                    failure = .damaged(.header(error))
+                }
             }
         }
         if let failure, credentials.isEmpty { throw failure }
         return credentials
     }
 
-    public func unlock(with passphrase: Passphrase) throws(StorageError) -> UnlockedKeys {
+    package func unlock(with passphrase: Passphrase) throws(StorageError) -> UnlockedKeys {
         try unlock(with: .passphrase(passphrase))
     }
 
@@ -111,7 +115,7 @@ public struct LockedStore: Sendable {
     ///
     /// - Parameter acceptsOlderCopy: accepts any state, whatever this device has seen of the vault;
     ///   ``VaultStore/acceptAsNewest()`` then makes it the newest.
-    public func open(with keys: consuming UnlockedKeys, acceptsOlderCopy: Bool = false) throws(StorageError)
+    package func open(with keys: consuming UnlockedKeys, acceptsOlderCopy: Bool = false) throws(StorageError)
         -> VaultStore
     {
         let slotID = keys.slotID
@@ -131,7 +135,7 @@ extension VaultEnvironment {
 
 extension LockedStore {
     /// Opens a copy that is not in use: this device keeps no record of it.
-    public func openAsBackup(with secret: UnlockingSecret) throws(StorageError) -> VaultStore {
+    package func openAsBackup(with secret: UnlockingSecret) throws(StorageError) -> VaultStore {
         let keys = try unlock(with: secret)
         var environment = environment
         environment.remembersStates = false

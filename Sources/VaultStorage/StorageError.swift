@@ -77,6 +77,7 @@ public enum SlotFlaw: String, Sendable {
     case cost
     /// No person could open the vault any more.
     case lastForPeople
+    /// No slot has this identifier.
     case noSuchSlot
     /// Another process has changed the slots meanwhile.
     case changed
@@ -92,6 +93,7 @@ public enum MachineFlaw: String, Sendable {
     case failed
     /// The secret cannot be sealed: there is no chip, or the caller lacks permission.
     case cannotSeal
+    /// The tool or the device did not answer in time.
     case timedOut
     /// The name is neither a device nor a driver that talks to one.
     case noDevice
@@ -99,7 +101,9 @@ public enum MachineFlaw: String, Sendable {
     case unknownProvider
 }
 
+/// The reason why a file or its directory is not trusted.
 public enum Refusal: UInt8, Sendable, CaseIterable {
+    /// A directory, a device or a pipe.
     case notARegularFile = 1
     case foreignOwner, accessibleByOthers, severalLinks, directoryWritableByOthers, directoryWritableByGroup,
         nameTooLong
@@ -142,7 +146,7 @@ public enum Damage: Equatable, Sendable {
 }
 
 extension StorageError {
-    public init(_ error: CryptoError) {
+    package init(_ error: CryptoError) {
         self =
             switch error {
             case .authenticationFailed: .wrongPassphrase

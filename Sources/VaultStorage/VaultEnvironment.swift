@@ -4,8 +4,9 @@ public import VaultCrypto
 
 /// A vault's dependencies on its surroundings.
 public struct VaultEnvironment: Sendable {
-    public var fileSystem: any VaultFileSystem
-    public var clock: any VaultClock
+    package var fileSystem: any VaultFileSystem
+    package var clock: any VaultClock
+    /// The source of keys, salts and identifiers.
     public var random: any RandomSource
     /// The directory of this device's secret: `$XDG_STATE_HOME/vault`; `nil` if nothing can be bound to this device.
     public var stateDirectory: FilePath?
@@ -21,7 +22,7 @@ public struct VaultEnvironment: Sendable {
     public var forcesMemory = false
     package var background: any Background = DispatchBackground()
 
-    public init(
+    package init(
         fileSystem: any VaultFileSystem, clock: any VaultClock, random: any RandomSource, stateDirectory: FilePath?
     ) {
         self.fileSystem = fileSystem

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 internal import SystemPackage
 internal import VaultCrypto
-public import VaultFormat
+package import VaultFormat
 
 /// An unlocked vault file: its records, and the commits that change them.
 ///
@@ -9,7 +9,7 @@ public import VaultFormat
 ///
 /// A commit changes the log, the records, the stamps and the knowledge of the newest state together, and a failed one
 /// changes none of them: they are therefore one object, and each of them is a type of its own.
-public final class VaultStore {
+package final class VaultStore {
     let environment: VaultEnvironment
     let location: VaultLocation
     let lock: WriterLock
@@ -17,12 +17,12 @@ public final class VaultStore {
     private let process = ForkMark.process
 
     var log: Log
-    public internal(set) var records = RecordTable()
-    public weak var observer: (any RecordObserver)?
+    package internal(set) var records = RecordTable()
+    package weak var observer: (any RecordObserver)?
     /// Boxes of staged values that are not in the file yet, by the version at which they were sealed.
     var unwritten: [VersionKey: [UInt8]] = [:]
     /// Whether changes are being staged, during which the file is not read again.
-    public internal(set) var isWriting = false
+    package internal(set) var isWriting = false
 
     var knownOwnLog: KnownOwnLog?
     /// The last stamp given to a write.
@@ -32,7 +32,7 @@ public final class VaultStore {
     /// Loaded when an item bound to a device is first needed.
     var device: DeviceSecret?
     /// The 16-byte identifier of the slot that gave the keys; `nil` for a vault that was just created.
-    public internal(set) var openedBy: [UInt8]?
+    package internal(set) var openedBy: [UInt8]?
 
     /// Whether this handle has made a commit since both marks last named the newest, whichever file it has read
     /// meanwhile.
@@ -43,7 +43,7 @@ public final class VaultStore {
     /// The result of a concurrent rewrite.
     let handovers = HandoverSlot()
     /// Bytes of an unfinished commit that were cut off since the last read.
-    public internal(set) var discardedBytes = 0
+    package internal(set) var discardedBytes = 0
 
     /// - Parameters:
     ///   - acceptsOlderCopy: accepts any state, whatever this device has seen of the vault.
@@ -79,15 +79,15 @@ public final class VaultStore {
         (records, newestDurable) = (store.records, store.newestDurable)
     }
 
-    public var header: Header { log.header }
+    package var header: Header { log.header }
 
     /// The newest applied commit.
     var tip: Commit { log.tip }
 
-    public var sequence: UInt64 { tip.position.sequence }
+    package var sequence: UInt64 { tip.position.sequence }
 
     /// How long this handle waits for another writer.
-    public var patience: Duration {
+    package var patience: Duration {
         get { lock.patience }
         set { lock.patience = newValue }
     }
@@ -95,7 +95,7 @@ public final class VaultStore {
     package var background: any Background { environment.background }
 
     /// Whether this process is a child of the one that opened the vault: the memory of the keys is not inherited.
-    public var isForked: Bool { process != ForkMark.process }
+    package var isForked: Bool { process != ForkMark.process }
 
     func check() throws(StorageError) {
         guard !isForked else { throw .forked }
@@ -110,7 +110,7 @@ public final class VaultStore {
     // MARK: Following the file
 
     /// Catches up with the writes of other processes, without a lock.
-    public func refresh() throws(StorageError) {
+    package func refresh() throws(StorageError) {
         try check()
         do throws(StorageError) {
             let named = try namedFile()

@@ -1,44 +1,47 @@
 // SPDX-License-Identifier: Apache-2.0
 internal import VaultFormat
 
-extension VaultStore {
-    /// The extent and results of a verification.
-    public struct Verification: Equatable, Sendable {
-        public var items = 0
-        /// Kept older versions of items.
-        public var versions = 0
-        public var values = 0
-        /// Values that were opened, beyond a check for changed bytes.
-        public var opened = 0
-        public var commits = 0
-        /// Items sealed under another device's secret; their bytes are checked, but they cannot be opened here.
-        public var foreign = 0
-        /// The number of bytes after the last commit, from an unfinished one.
-        public var unfinishedBytes = 0
-        /// The number of invalid commit marks, of two: 1 if a crash tore one or another program changed it. The next
-        /// change repairs it.
-        public var invalidMarks = 0
+/// The extent and results of a verification.
+public struct Verification: Equatable, Sendable {
+    /// The number of items.
+    public var items = 0
+    /// Kept older versions of items.
+    public var versions = 0
+    /// The number of values, those of older versions included.
+    public var values = 0
+    /// Values that were opened, beyond a check for changed bytes.
+    public var opened = 0
+    /// The number of commits in the file.
+    public var commits = 0
+    /// Items sealed under another device's secret; their bytes are checked, but they cannot be opened here.
+    public var foreign = 0
+    /// The number of bytes after the last commit, from an unfinished one.
+    public var unfinishedBytes = 0
+    /// The number of invalid commit marks, of two: 1 if a crash tore one or another program changed it. The next
+    /// change repairs it.
+    public var invalidMarks = 0
 
-        package init(
-            items: Int = 0, versions: Int = 0, values: Int = 0, opened: Int = 0, commits: Int = 0, foreign: Int = 0,
-            unfinishedBytes: Int = 0,
-            invalidMarks: Int = 0
-        ) {
-            self.items = items
-            self.versions = versions
-            self.values = values
-            self.opened = opened
-            self.commits = commits
-            self.foreign = foreign
-            self.unfinishedBytes = unfinishedBytes
-            self.invalidMarks = invalidMarks
-        }
+    package init(
+        items: Int = 0, versions: Int = 0, values: Int = 0, opened: Int = 0, commits: Int = 0, foreign: Int = 0,
+        unfinishedBytes: Int = 0,
+        invalidMarks: Int = 0
+    ) {
+        self.items = items
+        self.versions = versions
+        self.values = values
+        self.opened = opened
+        self.commits = commits
+        self.foreign = foreign
+        self.unfinishedBytes = unfinishedBytes
+        self.invalidMarks = invalidMarks
     }
+}
 
+extension VaultStore {
     /// Checks every byte of the file, and if `deep` opens every value.
     ///
     /// - Throws: the first damage found.
-    public func verify(deep: Bool) throws(StorageError) -> Verification {
+    package func verify(deep: Bool) throws(StorageError) -> Verification {
         try check()
         return try lock.keepingWritersOut { () throws(StorageError) in try verified(deep: deep) }
     }

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 internal import FoundationEssentials
 internal import Synchronization
-public import SystemPackage
-public import VaultCrypto
-public import VaultStorage
+package import SystemPackage
+package import VaultCrypto
+package import VaultStorage
 
 /// A directory of a single test, removed with the value.
-public final class TemporaryDirectory: Sendable {
-    public let path: FilePath
+package final class TemporaryDirectory: Sendable {
+    package let path: FilePath
 
-    public init() throws {
+    package init() throws {
         let name = SystemRandom().bytes(8).map { String($0, radix: 16) }.joined()
         path = FilePath(FileManager.default.temporaryDirectory.path).appending("vault-test-\(name)")
         try LinuxFileSystem().createDirectories(path)
@@ -17,12 +17,12 @@ public final class TemporaryDirectory: Sendable {
 
     deinit { try? FileManager.default.removeItem(atPath: path.string) }
 
-    public func read(_ name: String) throws -> [UInt8] {
+    package func read(_ name: String) throws -> [UInt8] {
         let file = try LinuxFileSystem().openDirectory(path).open(name, writable: false)
         return try file.read(try file.status().size, at: 0)
     }
 
-    public func write(_ bytes: [UInt8], to name: String) throws {
+    package func write(_ bytes: [UInt8], to name: String) throws {
         let directory = try LinuxFileSystem().openDirectory(path)
         if try directory.status(of: name) != nil { try directory.remove(name) }
         let file = try directory.openOrCreate(name)
@@ -34,20 +34,20 @@ public final class TemporaryDirectory: Sendable {
 }
 
 /// Deterministic randomness, the same in every run: BLAKE2b of a seed and a counter.
-public final class SeededRandom: RandomSource {
+package final class SeededRandom: RandomSource {
     private let state: Mutex<(seed: [UInt8], counter: UInt64)>
 
-    public init(_ seed: String) { state = Mutex((Array(seed.utf8), 0)) }
+    package init(_ seed: String) { state = Mutex((Array(seed.utf8), 0)) }
 
-    public func fill(_ bytes: inout MutableSpan<UInt8>) {
+    package func fill(_ bytes: inout MutableSpan<UInt8>) {
         let drawn = draw(bytes.count)
         for index in drawn.indices { bytes[index] = drawn[index] }
     }
 
-    public func secret(_ count: Int) throws(CryptoError) -> SecretBytes { try SecretBytes(copying: draw(count).span) }
+    package func secret(_ count: Int) throws(CryptoError) -> SecretBytes { try SecretBytes(copying: draw(count).span) }
 
     /// Returns a number in `0..<bound`, uniformly distributed. `bound` is 1 or more.
-    public func uniform(_ bound: UInt32) -> UInt32 {
+    package func uniform(_ bound: UInt32) -> UInt32 {
         // Values in the last, incomplete run would favour small results, so draw again.
         let limit = UInt32.max - UInt32.max % bound
         while true {
@@ -58,11 +58,11 @@ public final class SeededRandom: RandomSource {
     }
 
     /// Returns a number in the range, uniformly distributed.
-    public func number(in range: ClosedRange<Int>) -> Int { range.lowerBound + Int(uniform(UInt32(range.count))) }
+    package func number(in range: ClosedRange<Int>) -> Int { range.lowerBound + Int(uniform(UInt32(range.count))) }
 
-    public func chance(_ percent: Int) -> Bool { uniform(100) < percent }
+    package func chance(_ percent: Int) -> Bool { uniform(100) < percent }
 
-    public func element<C: RandomAccessCollection>(of collection: C) -> C.Element where C.Index == Int {
+    package func element<C: RandomAccessCollection>(of collection: C) -> C.Element where C.Index == Int {
         collection[collection.startIndex + number(in: 0...collection.count - 1)]
     }
 
@@ -83,40 +83,40 @@ public final class SeededRandom: RandomSource {
 }
 
 /// A clock that moves on request, or by a millisecond at each reading.
-public final class ManualClock: VaultClock {
+package final class ManualClock: VaultClock {
     private let state: Mutex<(now: Double, step: Double, uptime: Duration)>
 
-    public init(now: Double = 800_000_000, step: Double = 0.001) { state = Mutex((now, step, .zero)) }
+    package init(now: Double = 800_000_000, step: Double = 0.001) { state = Mutex((now, step, .zero)) }
 
-    public var now: Double {
+    package var now: Double {
         state.withLock { state in
             state.now += state.step
             return state.now
         }
     }
 
-    public var uptime: Duration { state.withLock { $0.uptime } }
+    package var uptime: Duration { state.withLock { $0.uptime } }
 
     /// Advances the clock at once instead of waiting.
-    public func sleep(for duration: Duration) { state.withLock { $0.uptime += duration } }
+    package func sleep(for duration: Duration) { state.withLock { $0.uptime += duration } }
 
-    public func advance(by seconds: Double) { state.withLock { $0.now += seconds } }
+    package func advance(by seconds: Double) { state.withLock { $0.now += seconds } }
 }
 
 extension Passphrase {
     /// - Parameter text: The test's own text, which is not a secret.
-    public static func of(_ text: String) throws -> Passphrase {
+    package static func of(_ text: String) throws -> Passphrase {
         try Passphrase(SecretBytes(copying: Array(text.utf8).span))
     }
 }
 
 extension Secret {
-    public convenience init(text: String) throws { try self.init(SecretBytes(copying: Array(text.utf8).span)) }
+    package convenience init(text: String) throws { try self.init(SecretBytes(copying: Array(text.utf8).span)) }
 
-    public convenience init(bytes: [UInt8]) throws { try self.init(SecretBytes(copying: bytes.span)) }
+    package convenience init(bytes: [UInt8]) throws { try self.init(SecretBytes(copying: bytes.span)) }
 
     /// The bytes outside protected memory, for comparisons in tests.
-    public var exposed: [UInt8] {
+    package var exposed: [UInt8] {
         withBytes { bytes in
             var copy: [UInt8] = []
             for index in bytes.indices { copy.append(bytes[index]) }
@@ -126,7 +126,7 @@ extension Secret {
 }
 
 extension SecretBytes {
-    public var exposed: [UInt8] {
+    package var exposed: [UInt8] {
         withBytes { bytes in
             var copy: [UInt8] = []
             for index in bytes.indices { copy.append(bytes[index]) }
@@ -137,7 +137,7 @@ extension SecretBytes {
 
 extension VaultEnvironment {
     /// Everything that a test needs for identical results in every run.
-    public static func seeded(
+    package static func seeded(
         _ seed: String, on fileSystem: any VaultFileSystem = LinuxFileSystem(), clock: any VaultClock = ManualClock(),
         state: FilePath? = nil
     ) -> VaultEnvironment {
@@ -147,7 +147,7 @@ extension VaultEnvironment {
 
 extension LinuxFileSystem {
     /// Sets mode 0600, the mode of a vault.
-    public static func restrict(_ path: FilePath) throws {
+    package static func restrict(_ path: FilePath) throws {
         try FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: path.string)
     }
 }

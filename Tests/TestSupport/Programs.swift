@@ -2,9 +2,9 @@
 import Foundation
 
 /// Where the executables of this package are.
-public enum Programs {
+package enum Programs {
     /// The directory that this test was built into, with every executable beside it.
-    public static let built: String = {
+    package static let built: String = {
         let path =
             (try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")) ?? CommandLine.arguments[0]
         // Swift Testing may run the tests of a library; its own path is then the first that names the bundle.
@@ -13,5 +13,5 @@ public enum Programs {
     }()
 
     /// The directory of the command: the release, if one was built for these tests.
-    public static let commands = ProcessInfo.processInfo.environment["VAULT_RELEASE"] ?? built
+    package static let commands = ProcessInfo.processInfo.environment["VAULT_RELEASE"] ?? built
 }

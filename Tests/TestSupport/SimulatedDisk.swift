@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
-public import Synchronization
-public import SystemPackage
-public import VaultStorage
+package import Synchronization
+package import SystemPackage
+package import VaultStorage
 
 /// A file system in memory that separates the disk from the page cache, so that a test can simulate a power cut.
 ///
 /// After a power cut any subset of the un-synced 512-byte sectors is on the disk, the size is any value between the old
 /// and the new size, holes read as zeros, and a rename in an un-synced directory has happened or has not.
-public final class SimulatedDisk: VaultFileSystem {
-    public static let sector = 512
+package final class SimulatedDisk: VaultFileSystem {
+    package static let sector = 512
 
     /// The next part of an operation, as passed to the judge.
-    public enum Step: Hashable, Sendable {
+    package enum Step: Hashable, Sendable {
         case read, write, truncate, reserve, dataSync, fileSync, directorySync, install, create, lock
     }
 
     /// The outcome of an operation.
-    public enum Fate: Sendable {
+    package enum Fate: Sendable {
         case done
         case fails(Errno)
         /// The process dies during the operation; a write completes only partially.
@@ -24,9 +24,9 @@ public final class SimulatedDisk: VaultFileSystem {
     }
 
     /// Symbolic links at any position in a path: the given path and its target.
-    public let links = Mutex<[FilePath: FilePath]>([:])
+    package let links = Mutex<[FilePath: FilePath]>([:])
 
-    public final class Inode: Sendable {
+    package final class Inode: Sendable {
         struct State {
             /// The content that survives a power cut, without the dirty sectors.
             var disk: [UInt8] = []
@@ -48,13 +48,13 @@ public final class SimulatedDisk: VaultFileSystem {
             self.state = Mutex(state)
         }
 
-        public var bytes: [UInt8] { state.withLock { $0.cache } }
+        package var bytes: [UInt8] { state.withLock { $0.cache } }
 
         /// Changes a byte on the disk alone; the cache still counts the sector as clean.
-        public func spoilOnDisk(_ offset: Int) { state.withLock { $0.disk[offset] ^= 1 } }
+        package func spoilOnDisk(_ offset: Int) { state.withLock { $0.disk[offset] ^= 1 } }
 
         /// Replaces the content in the cache and on the disk.
-        public func overwrite(_ bytes: [UInt8]) {
+        package func overwrite(_ bytes: [UInt8]) {
             state.withLock { state in
                 state.disk = bytes
                 state.cache = bytes
@@ -81,15 +81,15 @@ public final class SimulatedDisk: VaultFileSystem {
 
     let state = Mutex(State())
     /// Called before each operation to decide its fate; the test that sets the judge counts the steps.
-    public let judge: Mutex<(@Sendable (Step) -> Fate)?>
-    public let root = FilePath("/disk")
+    package let judge: Mutex<(@Sendable (Step) -> Fate)?>
+    package let root = FilePath("/disk")
     /// Whether a write may be partial, as the kernel allows.
     private let tearsWrites: Bool
     /// Whether a temporary file has a name before its installation.
     let namesTemporaries: Bool
     private let read = Atomic(0)
 
-    public init(availableMemory: UInt64? = nil, tearsWrites: Bool = true, namesTemporaries: Bool = false) {
+    package init(availableMemory: UInt64? = nil, tearsWrites: Bool = true, namesTemporaries: Bool = false) {
         judge = Mutex(nil)
         self.availableMemory = availableMemory
         self.tearsWrites = tearsWrites
@@ -109,19 +109,19 @@ public final class SimulatedDisk: VaultFileSystem {
     }
 
     /// The number of bytes read from files so far.
-    public var bytesRead: Int { read.load(ordering: .relaxed) }
+    package var bytesRead: Int { read.load(ordering: .relaxed) }
 
     func noteRead(_ count: Int) { read.add(count, ordering: .relaxed) }
 
     func tearsWrite(_ random: SeededRandom) -> Bool { tearsWrites && random.chance(20) }
 
     /// Whether a process was killed and `bury()` has not been called yet.
-    public var isDead: Bool { state.withLock { $0.isDead } }
+    package var isDead: Bool { state.withLock { $0.isDead } }
 
-    public func inode(_ name: String) -> Inode? { state.withLock { $0.names[name] } }
+    package func inode(_ name: String) -> Inode? { state.withLock { $0.names[name] } }
 
     /// Adds a file whose content and name are durable.
-    public func put(_ bytes: [UInt8], as name: String) {
+    package func put(_ bytes: [UInt8], as name: String) {
         state.withLock { state in
             let inode = Inode(state.nextInode)
             inode.overwrite(bytes)
@@ -132,19 +132,19 @@ public final class SimulatedDisk: VaultFileSystem {
     }
 
     /// Makes these syncs report success without effect: a control that every durability test must detect.
-    public func lie(about steps: Set<Step>) { state.withLock { $0.lies = steps } }
+    package func lie(about steps: Set<Step>) { state.withLock { $0.lies = steps } }
 
     func lies(about step: Step) -> Bool { state.withLock { $0.lies.contains(step) } }
 
     /// Whether a power cut could lose any state.
-    public var hasUnsyncedState: Bool {
+    package var hasUnsyncedState: Bool {
         state.withLock { state in
             state.names.values.contains { inode in inode.state.withLock { $0.isUnsynced } } || !hasSameNames(state)
         }
     }
 
     /// Returns a disk as a power cut at this moment could leave it.
-    public func afterPowerCut(_ random: SeededRandom) -> SimulatedDisk {
+    package func afterPowerCut(_ random: SeededRandom) -> SimulatedDisk {
         state.withLock { state in
             remains(of: namesAfterPowerCut(state, random), state) { $0.cut(random) }
         }
@@ -167,7 +167,7 @@ public final class SimulatedDisk: VaultFileSystem {
 
     /// Returns every disk that a power cut at this moment could leave (each subset of the un-synced sectors in each
     /// size) if there are at most `limit`; otherwise a sample.
-    public func powerCuts(atMost limit: Int, else sample: Int, _ random: SeededRandom) -> [SimulatedDisk] {
+    package func powerCuts(atMost limit: Int, else sample: Int, _ random: SeededRandom) -> [SimulatedDisk] {
         let all: [SimulatedDisk]? = state.withLock { state in
             guard hasSameNames(state) || !state.names.keys.contains(where: { $0.contains("/") }) else { return nil }
             let views = hasSameNames(state) ? [state.names] : [state.names, state.durableNames]
@@ -206,7 +206,7 @@ public final class SimulatedDisk: VaultFileSystem {
     }
 
     /// Ends a killed process: its locks are released, and other processes continue.
-    public func bury() {
+    package func bury() {
         state.withLock { state in
             state.isDead = false
             for inode in state.names.values { inode.state.withLock { $0.holders = [:] } }
@@ -214,7 +214,7 @@ public final class SimulatedDisk: VaultFileSystem {
     }
 
     /// Simulates memory pressure: some clean sectors are read from the disk again.
-    public func forgetCleanSectors(_ random: SeededRandom) {
+    package func forgetCleanSectors(_ random: SeededRandom) {
         for inode in state.withLock({ Array($0.names.values) }) {
             inode.state.withLock { state in
                 guard state.lowest == nil else { return }
@@ -229,7 +229,7 @@ public final class SimulatedDisk: VaultFileSystem {
     }
 
     /// Makes background writeback fail while no process is alive to see the error.
-    public func failBackgroundWriting(_ random: SeededRandom) {
+    package func failBackgroundWriting(_ random: SeededRandom) {
         for inode in state.withLock({ Array($0.names.values) }) { lose(inode, random) }
     }
 
@@ -262,21 +262,21 @@ public final class SimulatedDisk: VaultFileSystem {
 
     // MARK: VaultFileSystem
 
-    public func resolve(_ path: FilePath) throws(Errno) -> FilePath { links.withLock { $0[path] } ?? path }
+    package func resolve(_ path: FilePath) throws(Errno) -> FilePath { links.withLock { $0[path] } ?? path }
 
-    public func workingDirectory() throws(Errno) -> FilePath { "/" }
+    package func workingDirectory() throws(Errno) -> FilePath { "/" }
 
-    public func createDirectories(_ path: FilePath) throws(Errno) {}
+    package func createDirectories(_ path: FilePath) throws(Errno) {}
 
-    public func openDirectory(_ path: FilePath) throws(Errno) -> any VaultDirectory { SimulatedDirectory(self, path) }
+    package func openDirectory(_ path: FilePath) throws(Errno) -> any VaultDirectory { SimulatedDirectory(self, path) }
 
-    public let user: UInt32 = 1000
+    package let user: UInt32 = 1000
 
-    public func isPrivateGroup(_ group: UInt32) -> Bool { true }
+    package func isPrivateGroup(_ group: UInt32) -> Bool { true }
 
-    public let fileSizeLimit = Int.max
+    package let fileSizeLimit = Int.max
 
-    public let availableMemory: UInt64?
+    package let availableMemory: UInt64?
 }
 
 extension SimulatedDisk.Inode.State {

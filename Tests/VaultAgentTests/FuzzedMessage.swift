@@ -109,7 +109,7 @@ enum FuzzedMessage {
             let unconfined = AgentStatus(
                 state: .new, processID: 1, version: "", vault: "", idleLimit: 0, maximum: 0, locksIn: nil,
                 access: .full, isAuditing: false, clients: 0)
-            let result = VaultStore.Verification(
+            let result = Verification(
                 items: 1, values: 2, opened: 3, commits: 4, foreign: 5, unfinishedBytes: 6, invalidMarks: 1)
             return [
                 DoneReply(), FailureReply(.storage(.damaged(.missingCommits(found: 3, expected: 5)))),

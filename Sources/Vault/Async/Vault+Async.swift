@@ -9,6 +9,10 @@ public import VaultStorage
 // thread.
 
 extension Vault {
+    /// Adds an item. Concurrent changes of many tasks share one sync of the disk.
+    ///
+    /// - Returns: the item as it was stored, with its defaults.
+    /// - Throws: `.duplicateItem` if an item with the same primary key exists; `.cancelled`. Nothing changes.
     @discardableResult
     public func add(_ item: Item) async throws(VaultError) -> Item {
         try await core.change { (engine, session: inout WriteSession) throws(VaultError) in
@@ -16,6 +20,9 @@ extension Vault {
         }
     }
 
+    /// Adds an item, or gives these attributes and this secret to the item with the same primary key.
+    ///
+    /// - Throws: `.cancelled` before anything was written.
     @discardableResult
     public func set(_ item: Item) async throws(VaultError) -> Item {
         try await core.change { (engine, session: inout WriteSession) throws(VaultError) in
@@ -23,6 +30,9 @@ extension Vault {
         }
     }
 
+    /// Changes all matching items or none.
+    ///
+    /// - Returns: the number of changed items, 1 or more.
     @discardableResult
     public func update(matching query: Query, with changes: ItemChanges) async throws(VaultError) -> Int {
         try await core.change { (engine, session: inout WriteSession) throws(VaultError) in
@@ -30,6 +40,9 @@ extension Vault {
         }
     }
 
+    /// Deletes all matching items.
+    ///
+    /// - Returns: the number of deleted items, 1 or more.
     @discardableResult
     public func delete(matching query: Query) async throws(VaultError) -> Int {
         try await core.change { (engine, session: inout WriteSession) throws(VaultError) in
@@ -82,6 +95,7 @@ extension Vault {
         }
     }
 
+    /// As the synchronous ``backUp(to:entries:replacing:)``, without blocking the task's thread.
     public func backUp(
         to path: FilePath, entries: [SlotEntry]? = nil, replacing: Bool = false
     ) async throws(VaultError) -> Int {
@@ -90,14 +104,18 @@ extension Vault {
         }
     }
 
+    /// Locks the vault. The keys are wiped on return.
     public func lock() async throws(VaultError) {
         try await VaultExecutor.run { () throws(VaultError) in try self.lock() }
     }
 
+    /// Unlocks the vault again. At most two derivations of passphrases run at once in a process, each with the memory
+    /// of its slot.
     public func unlock(with secret: UnlockingSecret) async throws(VaultError) {
         try await VaultExecutor.run(on: .derivations) { () throws(VaultError) in try self.unlock(with: secret) }
     }
 
+    /// Opens a vault; see ``LockedVault`` for the errors.
     public static func open(
         at path: FilePath, unlockingWith passphrase: Passphrase, environment: VaultEnvironment = .system,
         accessGroups: AccessGroups = .ofProcess
@@ -107,6 +125,9 @@ extension Vault {
         }
     }
 
+    /// Creates an empty, unlocked vault.
+    ///
+    /// - Throws: `.storage(.alreadyExists)`.
     public static func create(
         at path: FilePath, passphrase: Passphrase, cost: KeyDerivationCost = .moderate,
         recoveryCode: RecoveryCode? = nil,
@@ -119,6 +140,9 @@ extension Vault {
         }
     }
 
+    /// Opens the vault at ``defaultPath`` with the secret given to this process.
+    ///
+    /// - Throws: `.locked` if there is no secret to unlock it with; `.storage(.noVault)`; `.storage(.wrongPassphrase)`.
     public static func openDefault(
         creating creation: Creation = .no, accessGroups: AccessGroups? = nil, environment: VaultEnvironment = .system
     ) async throws(VaultError) -> Vault {
@@ -129,6 +153,9 @@ extension Vault {
 }
 
 extension LockedVault {
+    /// Unlocks the vault. At most two derivations of passphrases run at once in a process.
+    ///
+    /// - Throws: `.storage(.wrongPassphrase)`; `.cancelled`.
     public func unlock(
         with secret: UnlockingSecret, accessGroups: AccessGroups = .ofProcess
     ) async throws(VaultError) -> Vault {

@@ -24,6 +24,7 @@ public struct ChangeSequence: AsyncSequence, Sendable {
         self.init(buffer) {}
     }
 
+    /// A reader of the sequence. Two readers of one sequence would each get a part of the changes.
     public func makeAsyncIterator() -> Iterator { Iterator(subscription: subscription) }
 
     /// Takes the buffered changes for a reader that is not a task.
@@ -31,6 +32,7 @@ public struct ChangeSequence: AsyncSequence, Sendable {
         subscription.take(whenReady: whenReady)
     }
 
+    /// The reader of the sequence.
     public struct Iterator: AsyncIteratorProtocol {
         fileprivate let subscription: ChangeSubscription
         private var taken: ArraySlice<ItemChange> = []
@@ -43,6 +45,7 @@ public struct ChangeSequence: AsyncSequence, Sendable {
             return taken.popFirst()
         }
 
+        /// The next change; `nil` if the sequence has ended or the task was cancelled.
         public mutating func next() async -> ItemChange? { await next(isolation: nil) }
 
         /// The changes that are buffered now, without waiting for more.

@@ -4,9 +4,11 @@ internal import VaultFormat
 
 /// A change in a store, as reported by ``ItemStore/changes(matching:from:)``.
 public struct ItemChange: Equatable, Sendable {
+    /// The kind of a change.
     public enum Kind: Equatable, Sendable {
         /// The item matches now and did not before.
         case added
+        /// The item matched before, and its attributes or its secret changed.
         case updated
         /// The item was deleted or no longer matches.
         case deleted
@@ -15,12 +17,14 @@ public struct ItemChange: Equatable, Sendable {
         case many
         /// The keys were wiped: items that are readable only while unlocked are unavailable.
         case locked
+        /// The keys are there again.
         case unlocked
         /// The store cannot be read. Nothing follows `.closed`; after any other error, `many` follows once the store is
         /// readable again.
         case failed(VaultError)
     }
 
+    /// The kind of the change.
     public let kind: Kind
     /// `nil` if the change concerns no single item.
     public let itemClass: ItemClass?

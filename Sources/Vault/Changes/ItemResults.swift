@@ -13,8 +13,10 @@ public struct ItemResults: AsyncSequence, Sendable {
     fileprivate let store: any ItemStore
     fileprivate let query: Query
 
+    /// A reader, which begins with the items of the moment.
     public func makeAsyncIterator() -> Iterator { Iterator(self) }
 
+    /// A reader of the items.
     public struct Iterator: AsyncIteratorProtocol {
         private let results: ItemResults
         /// `nil` before the first read.
@@ -38,6 +40,7 @@ public struct ItemResults: AsyncSequence, Sendable {
             }
         }
 
+        /// The items now, or after the next change; `nil` if the task was cancelled.
         public mutating func next() async throws(VaultError) -> [Item]? { try await next(isolation: nil) }
 
         private func check(_ change: ItemChange) throws(VaultError) {

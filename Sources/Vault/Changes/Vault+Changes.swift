@@ -14,6 +14,7 @@ extension Vault {
     /// new.
     public var sequence: UInt64 { get throws(VaultError) { try core.read { $0.records.sequence } } }
 
+    /// The changes of matching items by this and all other processes, from now on or since a commit.
     public func changes(matching query: Query?, from sequence: UInt64?) -> ChangeSequence {
         let buffer = ChangeBuffer()
         do throws(VaultError) {

@@ -5,10 +5,12 @@ internal import VaultStorage
 /// The errors that the body of a transaction may throw: `VaultError`, and a program's own errors that have a case for
 /// one.
 public protocol TransactionError: Error {
+    /// Wraps an error of a verb, or of the commit.
     init(_ error: VaultError)
 }
 
 extension VaultError: TransactionError {
+    /// The error itself.
     public init(_ error: VaultError) { self = error }
 }
 
@@ -47,6 +49,9 @@ public struct Transaction: ~Copyable {
         return session
     }
 
+    /// Adds an item.
+    ///
+    /// - Throws: `.duplicateItem` if an item with the same primary key exists; the transaction may continue.
     @discardableResult
     public mutating func add(_ item: Item) throws(VaultError) -> Item {
         try step { [source] (engine, viewer, session) throws(VaultError) in
@@ -54,6 +59,7 @@ public struct Transaction: ~Copyable {
         }
     }
 
+    /// Adds an item, or gives these attributes and this secret to the item with the same primary key.
     @discardableResult
     public mutating func set(_ item: Item) throws(VaultError) -> Item {
         try step { [source] (engine, viewer, session) throws(VaultError) in
@@ -71,6 +77,10 @@ public struct Transaction: ~Copyable {
         try engine.identifiers(of: change, matching: query, viewer.groups)
     }
 
+    /// Changes all matching items or none.
+    ///
+    /// - Returns: the number of changed items, 1 or more.
+    /// - Throws: `.itemNotFound`; the transaction may continue.
     @discardableResult
     public mutating func update(matching query: Query, with changes: ItemChanges) throws(VaultError) -> Int {
         try step { (engine, viewer, session) throws(VaultError) in
@@ -78,6 +88,10 @@ public struct Transaction: ~Copyable {
         }
     }
 
+    /// Deletes all matching items.
+    ///
+    /// - Returns: the number of deleted items, 1 or more.
+    /// - Throws: `.itemNotFound`; the transaction may continue.
     @discardableResult
     public mutating func delete(matching query: Query) throws(VaultError) -> Int {
         try step { (engine, viewer, session) throws(VaultError) in

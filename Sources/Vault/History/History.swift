@@ -6,6 +6,7 @@ internal import VaultStorage
 public struct ItemVersion: Sendable {
     /// Includes the secret if the query asked for it.
     public let item: Item
+    /// Whether this is the version that the verbs find.
     public let isCurrent: Bool
 
     package init(item: Item, isCurrent: Bool) {
@@ -91,15 +92,25 @@ extension Vault {
         }
     }
 
+    /// The versions of each matching item, newest first.
+    ///
+    /// - Throws: `.itemNotFound` rather than returning an empty array.
     public func versions(matching query: Query) throws(VaultError) -> [ItemVersion] {
         try core.read { engine throws(VaultError) in try engine.versions(matching: query, self.viewer, for: self)
         }
     }
 
+    /// The last version of each matching deleted item.
+    ///
+    /// - Throws: `.itemNotFound` rather than returning an empty array.
     public func deletedItems(matching query: Query) throws(VaultError) -> [ItemVersion] {
         try core.read { engine throws(VaultError) in try engine.deleted(matching: query, self.viewer, for: self) }
     }
 
+    /// Makes an older version of an item the current one; `nil` stands for the previous version.
+    ///
+    /// - Throws: `.itemNotFound` if there is no such item or version; `.duplicateItem` if another item has the primary
+    ///   key of that version.
     @discardableResult
     public func undo(_ record: ItemRecord, to version: UInt64?) throws(VaultError) -> Item {
         try undo(StoredItem.Key(record), to: version)
@@ -111,6 +122,9 @@ extension Vault {
         }
     }
 
+    /// Adds a deleted item again as it was, under its old identifier.
+    ///
+    /// - Throws: `.itemNotFound`; `.duplicateItem` if another item has its primary key by now.
     @discardableResult
     public func restoreItem(_ record: ItemRecord) throws(VaultError) -> Item {
         try restoreItem(StoredItem.Key(record))
@@ -136,6 +150,10 @@ extension Vault {
         }.histories.count
     }
 
+    /// Removes every item from the file that is in an access group, or was when it was deleted.
+    ///
+    /// - Returns: the number of removed items, without those that had been deleted before.
+    /// - Throws: `.accessGroupDenied` for a group that is not the caller's.
     public func forget(accessGroup group: String) throws(VaultError) -> Int {
         guard accessGroups.allowsWriting(group) else { throw .accessGroupDenied }
         // Other devices must learn of the removal: items that they know are deleted, and removed once all devices know.

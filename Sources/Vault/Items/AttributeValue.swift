@@ -4,13 +4,17 @@ internal import VaultFormat
 
 /// The value of an attribute, in the type that the caller chose.
 public enum AttributeValue: Hashable, Sendable {
+    /// Text. A decimal number in canonical form is accepted where a number is expected.
     case string(String)
+    /// Bytes, which are accepted as text where they are UTF-8.
     case data([UInt8])
+    /// An integer, signed.
     case number(Int64)
     /// A non-integer number.
     case real(Double)
     /// Becomes the number 0 or 1 where a number is expected, and is refused elsewhere.
     case bool(Bool)
+    /// A point in time, for the creation and the modification date.
     case date(Date)
 
     /// The text of a string, or of data that is UTF-8.

@@ -27,6 +27,7 @@ public protocol DeviceIdentifying: AnyObject {
 }
 
 extension Vault {
+    /// The device's identifier under this name, created now if there is none; see ``DeviceIdentifying``.
     public func deviceIdentifier(for name: String = "", thisDeviceOnly: Bool = false) throws(VaultError) -> UUID {
         let which = DeviceIdentifier(name: name, isBound: thisDeviceOnly)
         let vault = withAccessGroups(DeviceIdentifier.everyGroup)
@@ -45,6 +46,7 @@ extension Vault {
         return found
     }
 
+    /// Creates a new identifier under this name, in the place of the old one if there is one.
     @discardableResult
     public func resetDeviceIdentifier(for name: String = "", thisDeviceOnly: Bool = false) throws(VaultError) -> UUID {
         let made = UUID()

@@ -5,14 +5,19 @@ internal import VaultFormat
 
 /// The identity of an item: its class and the attributes of the primary key.
 public struct ItemKey: Hashable, Sendable {
+    /// The class, which decides which attributes form the key.
     public let itemClass: ItemClass
+    /// The given attributes of the primary key; absent ones have their defaults.
     public let attributes: [Attribute: AttributeValue]
 
+    /// - Parameter attributes: of the class's primary key. The verbs refuse others, with `.noSuchAttribute` or
+    ///   `.parameter(.attributeValue)`.
     public init(_ itemClass: ItemClass, _ attributes: [Attribute: AttributeValue]) {
         self.itemClass = itemClass
         self.attributes = attributes
     }
 
+    /// The key of a generic password. The service and the account may be empty.
     public static func genericPassword(service: String, account: String = "") -> ItemKey {
         ItemKey(.genericPassword, [.service: .string(service), .account: .string(account)])
     }
@@ -41,6 +46,11 @@ public struct ItemKey: Hashable, Sendable {
             [.issuer: .data(issuer), .serialNumber: .data(serialNumber), .certificateType: .number(Int64(type))])
     }
 
+    /// The key of a cryptographic key.
+    ///
+    /// - Parameters:
+    ///   - applicationLabel: on Apple's systems the SHA-1 of the public key, 20 bytes.
+    ///   - applicationTag: chosen by the application.
     public static func key(applicationLabel: [UInt8], applicationTag: String = "") -> ItemKey {
         ItemKey(.key, [.applicationLabel: .data(applicationLabel), .applicationTag: .string(applicationTag)])
     }
@@ -48,6 +58,7 @@ public struct ItemKey: Hashable, Sendable {
 
 /// An item: searchable attributes, and a secret that is opened only when it is read.
 public struct Item: Sendable {
+    /// The class, which decides which attributes the item may have.
     public let itemClass: ItemClass
     /// The secret to store; in an item that was found, present only if the query asked for it.
     public var secret: Secret?
@@ -63,6 +74,12 @@ public struct Item: Sendable {
     private var stored: EncodedAttributes { record?.attributes ?? EncodedAttributes() }
     let protection: Accessibility
 
+    /// - Parameters:
+    ///   - attributes: beyond the key, or in the place of the key's.
+    ///   - userAttributes: custom names of 1 to 255 bytes, and values.
+    ///   - accessible: the protection class; `nil` for `whenUnlocked`, or `always` for a certificate.
+    ///   - secret: `nil` for an item without one, which differs from an empty secret.
+    ///   - fields: more secrets by name, see ``fields``.
     public init(
         _ key: ItemKey, attributes: [Attribute: AttributeValue] = [:], userAttributes: [String: String] = [:],
         accessible: Accessibility? = nil, secret: Secret? = nil, fields: [String: Secret] = [:]
@@ -90,6 +107,7 @@ public struct Item: Sendable {
         self.record = record
     }
 
+    /// All attributes with a value, the protection class and the dates of an item that was found included.
     public var attributes: [Attribute: AttributeValue] {
         get {
             if let given { return given }
@@ -111,6 +129,7 @@ public struct Item: Sendable {
         set { givenToUser = newValue }
     }
 
+    /// The value of an attribute; `nil` if the item has none.
     public subscript(attribute: Attribute) -> AttributeValue? {
         get {
             if let given { return given[attribute] }
@@ -162,14 +181,18 @@ public struct Item: Sendable {
 
 /// The place and version of an item in its store.
 public struct ItemRecord: Sendable {
+    /// The item's class.
     public let itemClass: ItemClass
     /// The item's UUID, which never changes.
     public var id: UUID { UUID(itemID) }
     let itemID: ItemID
     /// 1 at creation, incremented by each change.
     public let version: UInt64
+    /// The time of the item's creation, or the date that was given for it.
     public let created: Date
+    /// The time of the newest change, of the secret or of an attribute.
     public let modified: Date
+    /// Whether the item has a secret, which may be empty.
     public let hasSecret: Bool
     let valueVersion: UInt64
     let attributes: EncodedAttributes

@@ -85,7 +85,9 @@ extension Item {
     /// The server of an internet password, as text.
     public var server: String? { self[.server]?.text }
 
+    /// The account of a password, as text.
     public var account: String? { self[.account]?.text }
 
+    /// The label, as text.
     public var label: String? { self[.label]?.text }
 }

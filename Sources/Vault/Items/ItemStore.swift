@@ -79,10 +79,12 @@ public protocol ItemStore: SecretSource {
 }
 
 extension ItemStore {
+    /// The form of a store that asks nobody: opens the secret, or throws `.presenceRequired`.
     public func secret(of record: ItemRecord, field: String?, presence: Query.Presence) throws(VaultError) -> Secret? {
         try record.secret(field: field)
     }
 
+    /// The form of a store that asks nobody: runs the body once.
     public func withPermission<R>(
         _ presence: Query.Presence, _ body: (any ItemStore) throws(VaultError) -> R
     ) throws(VaultError) -> R {

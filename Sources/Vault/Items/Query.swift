@@ -6,7 +6,9 @@ public import VaultCrypto
 public struct Query: Sendable {
     /// The number of items to return, as Apple's `kSecMatchLimit`.
     public enum Limit: Equatable, Sendable {
+        /// The first in the order of creation.
         case one
+        /// All matching items.
         case all
         /// Up to this many; 0 finds nothing, a negative number all.
         case count(Int)
@@ -23,7 +25,9 @@ public struct Query: Sendable {
 
     /// `nil` only together with a persistent reference.
     public var itemClass: ItemClass?
+    /// The values that attributes must have; a class refuses attributes that it does not have.
     public var attributes: [Attribute: AttributeValue]
+    /// The values that custom attributes must have.
     public var userAttributes: [String: String]
     /// Selects one item. May be combined with class, limit and ``synchronizableAny``, but not with attributes.
     public var persistentReference: [UInt8]?
@@ -60,6 +64,10 @@ public struct Query: Sendable {
     /// `false` for none.
     public var leavesTombstones: Bool?
 
+    /// - Parameters:
+    ///   - itemClass: `nil` only together with a persistent reference.
+    ///   - attributes: further conditions; `service`, `account`, `server` and `label` are shorthand for theirs.
+    ///   - limit: `nil` for all.
     public init(
         _ itemClass: ItemClass?, service: String? = nil, account: String? = nil, server: String? = nil,
         label: String? = nil,
@@ -103,8 +111,16 @@ extension Query {
 
     /// A condition beyond attributes: one of Apple's `kSecMatch…` keys.
     public enum MatchCondition: UInt8, Sendable {
+        /// `kSecMatchPolicy`.
         case policy = 1
-        case issuers, emailAddress, trustedOnly, validOnDate
+        /// `kSecMatchIssuers`.
+        case issuers
+        /// `kSecMatchEmailAddressIfPresent`.
+        case emailAddress
+        /// `kSecMatchTrustedOnly`.
+        case trustedOnly
+        /// `kSecMatchValidOnDate`.
+        case validOnDate
         /// A key that Apple's systems accept and ignore, such as `kSecMatchCaseInsensitive`.
         case withoutEffect
 
@@ -137,6 +153,10 @@ public struct ItemChanges: Sendable {
     /// The version that each item must have.
     public var version: UInt64?
 
+    /// - Parameters:
+    ///   - secret: `nil` keeps the old one.
+    ///   - fields: by name; `nil` removes a field.
+    ///   - version: the version that each item must have; `nil` for any.
     public init(
         attributes: [Attribute: AttributeValue] = [:], userAttributes: [String: String?] = [:], secret: Secret? = nil,
         fields: [String: Secret?] = [:], version: UInt64? = nil

@@ -121,7 +121,7 @@ extension Vault {
     ///   changed.
     @discardableResult
     public func rekey(_ entries: [SlotEntry], report: (Double) -> Void = { _ in }) throws(VaultError)
-        -> VaultStore.Rekeyed
+        -> Rekeyed
     {
         try core.manage { store throws(StorageError) in try store.rekey(entries, report: report) }
     }

@@ -8,10 +8,12 @@ public protocol StoredFields {
     /// then share their items, and a renamed type finds none.
     static var service: String { get }
 
+    /// Creates an instance with the initial values.
     init()
 }
 
 extension StoredFields {
+    /// The type's name without its module.
     public static var service: String { String(describing: Self.self) }
 }
 
@@ -135,7 +137,9 @@ public final class AccountStore<Fields: StoredFields>: Sendable {
 
 /// The failure to save or read a field.
 public struct FieldFailure: Error, Equatable, Sendable {
+    /// The account whose field could not be read or saved.
     public let account: String
+    /// The error of the store, or `.valueMismatch` with the field's name.
     public let error: VaultError
 }
 
@@ -149,14 +153,19 @@ public struct Stored<Value: Codable & Sendable>: Sendable {
     /// The value while nothing is stored.
     private var initial: Value
 
+    /// - Parameters:
+    ///   - wrappedValue: the value while nothing is stored.
+    ///   - name: of the item's field: 1 to 255 bytes without control characters.
     public init(wrappedValue: Value, _ name: String) {
         self.name = name
         initial = wrappedValue
         context = StoredContext.current
     }
 
+    /// An optional property, `nil` while nothing is stored.
     public init<Wrapped>(_ name: String) where Value == Wrapped? { self.init(wrappedValue: nil, name) }
 
+    /// The stored value, or the initial one. Setting an optional to `nil` removes the field.
     public var wrappedValue: Value {
         get {
             guard let context else { return initial }

@@ -30,12 +30,14 @@ extension ItemStore {
 }
 
 extension ItemStore {
+    /// As the synchronous ``set(_:for:field:)``, without blocking the task's thread.
     public func set(
         _ value: some Encodable & Sendable, for key: ItemKey, field: String
     ) async throws(VaultError) {
         try await VaultExecutor.run { () throws(VaultError) in try self.set(value, for: key, field: field) }
     }
 
+    /// As the synchronous ``value(of:for:field:)``, without blocking the task's thread.
     public func value<Value: Decodable & Sendable>(
         of type: Value.Type = Value.self, for key: ItemKey, field: String
     ) async throws(VaultError) -> Value? {

@@ -33,8 +33,10 @@ public struct ValueMigration<Value>: Sendable {
 
 /// The error that the conversion of an older shape threw.
 public struct MigrationFailure: Error, Equatable, Sendable {
+    /// The error as the conversion threw it.
     public let underlying: any Error
 
+    /// - Parameter underlying: the error of the conversion; its description must not quote the value.
     public init(underlying: any Error) { self.underlying = underlying }
 
     /// Whether both errors have the same type and debug description.

@@ -6,7 +6,9 @@ public import FoundationEssentials
 extension SecretValue {
     /// The format of a property list.
     public enum PropertyListFormat: Sendable {
+        /// Apple's `bplist00`.
         case binary
+        /// XML with Apple's document type, UTF-8.
         case xml
     }
 

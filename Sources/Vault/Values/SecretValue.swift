@@ -6,16 +6,26 @@ public import FoundationEssentials
 /// Accessors never trap or guess: `int` is set only for an integer, `lenientInt` also for `"12"`, `12.0` and `true`.
 /// Missing parts are `nil` at any depth: `settings["servers"][2]["port"].int`.
 public enum SecretValue: Hashable, Sendable {
+    /// JSON's null. Property lists have none.
     case null
+    /// A truth value, distinct from the numbers 0 and 1.
     case bool(Bool)
+    /// An integer of at most 64 bits, signed.
     case integer(Int64)
     /// An integer beyond `Int64.max`.
     case unsigned(UInt64)
+    /// A number that is not an integer of 64 bits. A property list also has integral ones, which JSON does not tell
+    /// from integers.
     case real(Double)
+    /// Text.
     case string(String)
+    /// Bytes. JSON has none.
     case data(Data)
+    /// A point in time. JSON has none.
     case date(Date)
+    /// An ordered list.
     case array([SecretValue])
+    /// Values by key, without an order.
     case dictionary([String: SecretValue])
 }
 
@@ -33,12 +43,16 @@ extension SecretValue {
 
     // MARK: Exact
 
+    /// Whether the value is null, which differs from an absent part.
     public var isNull: Bool { self == .null }
 
+    /// The truth value; `nil` for any other case.
     public var bool: Bool? { if case .bool(let bool) = self { bool } else { nil } }
 
+    /// The integer; `nil` for any other case.
     public var int: Int? { if case .integer(let integer) = self { Int(exactly: integer) } else { nil } }
 
+    /// The integer, if it is not negative; `nil` for any other case.
     public var uint: UInt? {
         switch self {
         case .integer(let integer): UInt(exactly: integer)
@@ -47,16 +61,22 @@ extension SecretValue {
         }
     }
 
+    /// The number with a fraction; `nil` for any other case, integers included.
     public var real: Double? { if case .real(let real) = self { real } else { nil } }
 
+    /// The text; `nil` for any other case.
     public var string: String? { if case .string(let string) = self { string } else { nil } }
 
+    /// The bytes; `nil` for any other case.
     public var data: Data? { if case .data(let data) = self { data } else { nil } }
 
+    /// The point in time; `nil` for any other case.
     public var date: Date? { if case .date(let date) = self { date } else { nil } }
 
+    /// The list; `nil` for any other case.
     public var array: [SecretValue]? { if case .array(let array) = self { array } else { nil } }
 
+    /// The values by key; `nil` for any other case.
     public var dictionary: [String: SecretValue]? {
         if case .dictionary(let dictionary) = self { dictionary } else { nil }
     }
@@ -187,7 +207,9 @@ extension SecretValue {
 
     /// A step into a value: a key or an index.
     public enum Step: Hashable, Sendable, ExpressibleByStringLiteral, ExpressibleByIntegerLiteral {
+        /// The value of a key in a dictionary.
         case key(String)
+        /// An element of an array, from 0.
         case index(Int)
 
         public init(stringLiteral key: String) { self = .key(key) }
@@ -239,6 +261,7 @@ public enum ValueFormatError: Error, Equatable, Sendable {
 }
 
 extension ValueFormatError: LocalizedError {
+    /// The flaw as a sentence, without content of the value.
     public var errorDescription: String? {
         switch self {
         case .notAPropertyList: "This is no property list."

@@ -19,6 +19,9 @@ public final class SecureDefaults: Sendable {
     private let store: any ItemStore
     private let state = Mutex(State())
 
+    /// - Parameters:
+    ///   - suite: the service of the suite's items, such as a program's bundle identifier.
+    ///   - store: a vault, or an agent's client.
     public init(suite: String, in store: any ItemStore) {
         self.suite = suite
         self.store = store
@@ -66,14 +69,18 @@ public final class SecureDefaults: Sendable {
     /// `false` if there is none; accepts 0 and 1, and the words yes, no, true and false, as well.
     public func bool(forKey key: String) throws(VaultError) -> Bool { try value(forKey: key)?.lenientBool ?? false }
 
+    /// `nil` for anything but data.
     public func data(forKey key: String) throws(VaultError) -> Data? { try value(forKey: key)?.data }
 
+    /// `nil` for anything but a date.
     public func date(forKey key: String) throws(VaultError) -> Date? { try value(forKey: key)?.date }
 
+    /// The URL of a text; `nil` for anything else.
     public func url(forKey key: String) throws(VaultError) -> URL? {
         try value(forKey: key)?.string.flatMap { URL(string: $0) }
     }
 
+    /// `nil` for anything but an array.
     public func array(forKey key: String) throws(VaultError) -> [SecretValue]? { try value(forKey: key)?.array }
 
     /// `nil` also for an array that contains anything but text.
@@ -83,6 +90,7 @@ public final class SecureDefaults: Sendable {
         return strings.count == array.count ? strings : nil
     }
 
+    /// `nil` for anything but a dictionary.
     public func dictionary(forKey key: String) throws(VaultError) -> [String: SecretValue]? {
         try value(forKey: key)?.dictionary
     }
@@ -133,20 +141,29 @@ public final class SecureDefaults: Sendable {
         try transaction { (draft: inout Draft) throws(VaultError) in draft.set(value, forKey: key) }
     }
 
+    /// Sets a truth value.
     public func set(_ value: Bool, forKey key: String) throws(VaultError) { try set(.bool(value), forKey: key) }
 
+    /// Sets an integer.
     public func set(_ value: Int, forKey key: String) throws(VaultError) {
         try set(.integer(Int64(value)), forKey: key)
     }
 
+    /// Sets a number with a fraction.
     public func set(_ value: Double, forKey key: String) throws(VaultError) { try set(.real(value), forKey: key) }
 
+    /// Sets a text.
     public func set(_ value: String, forKey key: String) throws(VaultError) { try set(.string(value), forKey: key) }
 
+    /// Sets data.
     public func set(_ value: Data, forKey key: String) throws(VaultError) { try set(.data(value), forKey: key) }
 
+    /// Sets a date.
+    ///
+    /// - Throws: `.valueMismatch` for a date that is not finite.
     public func set(_ value: Date, forKey key: String) throws(VaultError) { try set(.date(value), forKey: key) }
 
+    /// Sets a URL, as its absolute text.
     public func set(_ value: URL, forKey key: String) throws(VaultError) {
         try set(.string(value.absoluteString), forKey: key)
     }
@@ -193,6 +210,7 @@ public final class SecureDefaults: Sendable {
         }
     }
 
+    /// Removes the value of the suite itself, if there is one.
     public func removeValue(forKey key: String) throws(VaultError) { try set(nil as SecretValue?, forKey: key) }
 
     /// Removes all values of the suite itself.
@@ -207,6 +225,7 @@ public final class SecureDefaults: Sendable {
             changes.updateValue(value, forKey: key)
         }
 
+        /// Removes a value, if there is one.
         public mutating func removeValue(forKey key: String) { set(nil, forKey: key) }
     }
 
@@ -249,6 +268,7 @@ public final class SecureDefaults: Sendable {
         }
     }
 
+    /// Searches an added suite no longer.
     public func removeSuite(named name: String) { state.withLock { $0.otherSuites.removeAll { $0 == name } } }
 
     // MARK: Changes

@@ -73,6 +73,7 @@ extension AgentClient {
     /// The agent's status. The request does not count as use.
     public func status() throws(VaultError) -> AgentStatus { try ask(StatusRequest(), isPatient: false).value }
 
+    /// Whether the vault is locked, or was not unlocked yet.
     public var isLocked: Bool { get throws(VaultError) { try status().state != .unlocked } }
 
     /// Waits until no other client is asking a person for the passphrase.

@@ -70,9 +70,9 @@ package struct SecretReply: AgentReply, ValueMessage {
 
 package struct VerificationReply: AgentReply {
     package static let kind: UInt8 = 134
-    package let result: VaultStore.Verification
+    package let result: Verification
 
-    package init(_ result: VaultStore.Verification) { self.result = result }
+    package init(_ result: Verification) { self.result = result }
 
     package func write(to writer: inout MessageWriter) {
         for number in [
@@ -88,7 +88,7 @@ package struct VerificationReply: AgentReply {
             guard let number = Int(exactly: try reader.read() as UInt64) else { throw .invalid }
             return number
         }
-        result = VaultStore.Verification(
+        result = Verification(
             items: try number(), versions: try number(), values: try number(), opened: try number(),
             commits: try number(), foreign: try number(), unfinishedBytes: try number(), invalidMarks: try number())
     }

@@ -35,9 +35,11 @@ package struct AuditRequest: AgentRequest, EmptyMessage {
 }
 
 extension AgentClient {
+    /// Rewrites the file without deleted or replaced data.
     public func compact() throws(VaultError) { _ = try ask(CompactRequest()) }
 
-    public func verify(deep: Bool) throws(VaultError) -> VaultStore.Verification {
+    /// Checks every byte of the file, and if `deep` opens every value.
+    public func verify(deep: Bool) throws(VaultError) -> Verification {
         try ask(VerifyRequest(deep: deep)).result
     }
 

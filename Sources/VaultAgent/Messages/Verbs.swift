@@ -152,19 +152,32 @@ package struct LockedCountRequest: AgentRequest, ValueMessage {
 }
 
 extension AgentClient {
+    /// Adds an item.
+    ///
+    /// - Returns: the item as it was stored, with its defaults.
+    /// - Throws: `.duplicateItem`; `.agent(.gone)` if the outcome is unknown.
     @discardableResult
     public func add(_ item: Item) throws(VaultError) -> Item { try self.item(AddRequest(item)) }
 
+    /// Adds an item, or gives these attributes and this secret to the item with the same primary key.
+    ///
+    /// - Throws: `.presenceRequired` if that item is protected and nobody can be asked.
     @discardableResult
     public func set(_ item: Item) throws(VaultError) -> Item {
         try withPresence { client throws(VaultError) in try client.item(SetRequest(item)) }
     }
 
+    /// Finds items, in the order of their creation.
+    ///
+    /// - Throws: `.itemNotFound` rather than returning an empty array.
     public func copyMatching(_ query: Query) throws(VaultError) -> [Item] {
         let request = CopyMatchingRequest(meant(query))
         return try withPresence(query.presence) { client throws(VaultError) in try client.items(request) }
     }
 
+    /// Changes all matching items or none.
+    ///
+    /// - Returns: the number of changed items, 1 or more.
     @discardableResult
     public func update(matching query: Query, with changes: ItemChanges) throws(VaultError) -> Int {
         try withPresence(query.presence) { client throws(VaultError) in
@@ -172,17 +185,27 @@ extension AgentClient {
         }
     }
 
+    /// Deletes all matching items.
+    ///
+    /// - Returns: the number of deleted items, 1 or more.
     @discardableResult
     public func delete(matching query: Query) throws(VaultError) -> Int { try count(DeleteRequest(query)) }
 
+    /// Deletes all matching items, if any, and adds or sets all of the items, in one transaction: all or nothing.
     public func store(_ items: [Item], replacing: Bool, deleting queries: [Query]) throws(VaultError) {
         let parts = StoreRequest.parts(of: items, replacing: replacing, deleting: queries)
         _ = try withPresence { client throws(VaultError) in try client.exchange(parts) }
     }
 
+    /// Opens the secret of an item that was found, or a field of it, asking a person if that requires user presence.
+    ///
+    /// - Returns: `nil` if the item has no secret or no such field.
+    /// - Throws: `.itemChanged` if the secret was replaced since, `.itemNotFound` if the item was deleted, `.locked`.
     public func secret(of record: ItemRecord, field: String?) throws(VaultError) -> Secret? {
         try secret(of: record, field: field, presence: .asked(reason: nil))
     }
 
+    /// The number of matching items that are unreadable because the vault is locked. With a query that leaves out items
+    /// requiring user presence, such items count as well.
     public func lockedCount(matching query: Query) throws(VaultError) -> Int { try count(LockedCountRequest(query)) }
 }

@@ -69,6 +69,9 @@ package struct ForgetRequest: AgentRequest, ValueMessage {
 }
 
 extension AgentClient {
+    /// The versions of each matching item, newest first.
+    ///
+    /// - Throws: `.itemNotFound` rather than returning an empty array.
     public func versions(matching query: Query) throws(VaultError) -> [ItemVersion] {
         var seen: Set<UUID> = []
         // The current version of each item comes first.
@@ -77,6 +80,9 @@ extension AgentClient {
         }
     }
 
+    /// The last version of each matching deleted item.
+    ///
+    /// - Throws: `.itemNotFound` rather than returning an empty array.
     public func deletedItems(matching query: Query) throws(VaultError) -> [ItemVersion] {
         try versions(matching: query, deleted: true).map { ItemVersion(item: $0, isCurrent: false) }
     }
@@ -86,18 +92,29 @@ extension AgentClient {
         return try withPresence(query.presence) { client throws(VaultError) in try client.items(request) }
     }
 
+    /// Makes an older version of an item the current one; `nil` stands for the previous version.
+    ///
+    /// - Throws: `.itemNotFound` if there is no such item or version; `.duplicateItem` if another item has the primary
+    ///   key of that version.
     @discardableResult
     public func undo(_ record: ItemRecord, to version: UInt64?) throws(VaultError) -> Item {
         let request = UndoRequest(StoredItem.Key(record), to: version)
         return try withPresence { client throws(VaultError) in try client.item(request) }
     }
 
+    /// Adds a deleted item again as it was, under its old identifier.
+    ///
+    /// - Throws: `.itemNotFound`; `.duplicateItem` if another item has its primary key by now.
     @discardableResult
     public func restoreItem(_ record: ItemRecord) throws(VaultError) -> Item {
         let request = RestoreRequest(StoredItem.Key(record))
         return try withPresence { client throws(VaultError) in try client.item(request) }
     }
 
+    /// Removes every item from the file that is in an access group, or was when it was deleted.
+    ///
+    /// - Returns: the number of removed items, without those that had been deleted before.
+    /// - Throws: `.accessGroupDenied` for a group that is not the caller's.
     public func forget(accessGroup group: String) throws(VaultError) -> Int {
         try count(ForgetRequest(group))
     }
@@ -148,13 +165,18 @@ package struct PurgeHistoryRequest: AgentRequest {
 }
 
 extension AgentClient {
+    /// The number of older versions kept per item: 0 to 1,000.
     public var historyLimit: Int { get throws(VaultError) { try count(HistoryLimitRequest(nil)) } }
 
+    /// Sets the number of older versions kept per item: 0 to 1,000. Versions beyond the limit are removed.
+    ///
+    /// - Throws: `.parameter(.limit)`.
     public func setHistoryLimit(_ limit: Int) throws(VaultError) {
         guard let number = UInt32(exactly: limit) else { throw .parameter(.limit) }
         _ = try ask(HistoryLimitRequest(number))
     }
 
+    /// How long deleted items are kept, in days; `nil` for as long as the history keeps versions.
     public var deletedItemsLimit: Int? {
         get throws(VaultError) {
             let days = try count(DeletedItemsLimitRequest(nil))
@@ -162,11 +184,18 @@ extension AgentClient {
         }
     }
 
+    /// Sets how many days deleted items are kept: 1 to 36,500; `nil` for as long as the history keeps versions.
+    ///
+    /// - Throws: `.parameter(.limit)`.
     public func setDeletedItemsLimit(_ days: Int?) throws(VaultError) {
         guard days != 0, let number = UInt32(exactly: days ?? 0) else { throw .parameter(.limit) }
         _ = try ask(DeletedItemsLimitRequest(number))
     }
 
+    /// Removes the older versions of the matching items from the file, and matching deleted items.
+    ///
+    /// - Parameter onlyDeleted: leaves existing items alone.
+    /// - Returns: the number of items whose versions were removed.
     public func purgeHistory(matching queries: [Query], onlyDeleted: Bool) throws(VaultError) -> Int {
         try count(PurgeHistoryRequest(queries.map(meant), onlyDeleted: onlyDeleted))
     }

@@ -96,6 +96,7 @@ extension ItemChange: MessageValue {
 }
 
 extension AgentClient {
+    /// The number of the newest commit: whatever is read afterwards is at least as new.
     public var sequence: UInt64 { get throws(VaultError) { try ask(SequenceRequest()).count } }
 
     /// Returns the changes. All subscriptions of a client share one connection; its end is reported as the last

@@ -3,8 +3,8 @@ internal import CLinux
 internal import FoundationEssentials
 internal import Glibc
 internal import Synchronization
-public import SystemPackage
-public import Vault
+package import SystemPackage
+package import Vault
 internal import VaultAgent
 internal import VaultStorage
 internal import VaultFormat
@@ -15,7 +15,7 @@ internal import VaultFormat
 /// `mac = BLAKE2b-256(K_audit, mac of the line before || the line up to its mac)`; before the first line the mac is 32
 /// zeros. The next check detects a changed, removed or inserted line, and lines removed from the end: see
 /// ``AuditHead``.
-public final class AuditLog: Sendable {
+package final class AuditLog: Sendable {
     enum Verb: String {
         case unlock, lock, find
         /// A secret was handed out, to be shown or to a command.
@@ -51,25 +51,25 @@ public final class AuditLog: Sendable {
     }
 
     /// A line without its MAC.
-    public struct Entry: Codable, Sendable {
-        public internal(set) var time: String
-        public internal(set) var verb: String
-        public internal(set) var items: [String]
-        public internal(set) var count: Int?
-        public internal(set) var error: String?
-        public internal(set) var pid: Int32
-        public internal(set) var executable: String?
-        public internal(set) var unit: String?
-        public internal(set) var flatpak: String?
+    package struct Entry: Codable, Sendable {
+        package internal(set) var time: String
+        package internal(set) var verb: String
+        package internal(set) var items: [String]
+        package internal(set) var count: Int?
+        package internal(set) var error: String?
+        package internal(set) var pid: Int32
+        package internal(set) var executable: String?
+        package internal(set) var unit: String?
+        package internal(set) var flatpak: String?
         /// The client that spoke for the process; `nil` if the process was the client.
-        public internal(set) var via: Door?
-        public internal(set) var n = 0
+        package internal(set) var via: Door?
+        package internal(set) var n = 0
         /// 2 in a log that has a head.
-        public internal(set) var v: Int? = 2
+        package internal(set) var v: Int? = 2
 
-        public struct Door: Codable, Sendable {
-            public internal(set) var pid: Int32
-            public internal(set) var executable: String?
+        package struct Door: Codable, Sendable {
+            package internal(set) var pid: Int32
+            package internal(set) var executable: String?
         }
     }
 
@@ -90,14 +90,14 @@ public final class AuditLog: Sendable {
     }
 
     /// Returns the path of a vault's log.
-    public static func path(of vaultID: [UInt8], in directory: FilePath) -> FilePath {
+    package static func path(of vaultID: [UInt8], in directory: FilePath) -> FilePath {
         directory.appending(hexadecimal(vaultID) + ".audit")
     }
 
     /// Renames the log of a vault whose keys have changed, since the old key can no longer seal it.
     ///
     /// - Returns: the new path; `nil` if there was no log.
-    public static func setAside(of vaultID: [UInt8], in directory: FilePath, generation: UInt64) -> FilePath? {
+    package static func setAside(of vaultID: [UInt8], in directory: FilePath, generation: UInt64) -> FilePath? {
         let path = path(of: vaultID, in: directory)
         let aside = FilePath(path.string + ".before-\(generation)")
         // The head was also sealed with the old key.
@@ -288,14 +288,14 @@ public final class AuditLog: Sendable {
     }
 
     /// Returns whether the vault has a log, or had one.
-    public static func exists(of vaultID: [UInt8], in directory: FilePath) -> Bool {
+    package static func exists(of vaultID: [UInt8], in directory: FilePath) -> Bool {
         AuditHead.bytes(of: vaultID, in: directory) != nil
             || FileManager.default.fileExists(atPath: path(of: vaultID, in: directory).string)
     }
 
     /// - Returns: the number of lines, and the number of the first altered one; if lines are missing at the end, the
     ///   number of the first missing one.
-    public static func check(with vault: Vault, in directory: FilePath) throws(VaultError) -> (
+    package static func check(with vault: Vault, in directory: FilePath) throws(VaultError) -> (
         entries: Int, firstChanged: Int?
     ) {
         let seal = try vault.auditSeal()

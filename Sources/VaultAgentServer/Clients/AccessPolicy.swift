@@ -2,7 +2,7 @@
 internal import CLinux
 internal import FoundationEssentials
 internal import Glibc
-public import SystemPackage
+package import SystemPackage
 internal import Vault
 internal import VaultAgent
 internal import VaultFormat
@@ -167,7 +167,7 @@ struct AccessPolicy: Sendable {
 }
 
 /// The reason why a policy cannot be used.
-public enum PolicyError: Error, Equatable, Sendable {
+package enum PolicyError: Error, Equatable, Sendable {
     case unreadable
     case writableByOthers
     /// A syntax error, in words that quote only keys.
@@ -177,7 +177,7 @@ public enum PolicyError: Error, Equatable, Sendable {
     case script(String)
 
     /// The message in lower case, without a full stop.
-    public var text: String {
+    package var text: String {
         switch self {
         case .unreadable: "cannot read the policy"
         case .writableByOthers: "others may write the policy"
@@ -187,7 +187,7 @@ public enum PolicyError: Error, Equatable, Sendable {
     }
 
     /// The remedy; `nil` if the message contains it.
-    public var hint: String? {
+    package var hint: String? {
         switch self {
         case .writableByOthers: "chmod go-w it"
         case .script(let path):
@@ -204,7 +204,7 @@ extension PolicyError {
     /// Checks a policy like an agent.
     ///
     /// - Returns: the programs in rules that do not exist.
-    public static func check(_ path: FilePath) throws(PolicyError) -> [String] {
+    package static func check(_ path: FilePath) throws(PolicyError) -> [String] {
         try AccessPolicy(path).missingExecutables
     }
 }

@@ -3,13 +3,13 @@ internal import Dispatch
 internal import FoundationEssentials
 internal import Glibc
 internal import Synchronization
-public import Vault
+package import Vault
 internal import VaultAgent
 internal import VaultLoop
 internal import VaultStorage
 
 /// An unlocked vault behind a socket. The keys never leave this process; clients receive items.
-public final class AgentServer: Sendable {
+package final class AgentServer: Sendable {
     let settings: AgentSettings
     let answers: Answers
     let turns: Turns
@@ -24,7 +24,7 @@ public final class AgentServer: Sendable {
     private let state: Mutex<State>
 
     /// The most connections at once.
-    public static let mostClients = 64
+    package static let mostClients = 64
 
     private struct State {
         var policy: AccessPolicy
@@ -37,7 +37,7 @@ public final class AgentServer: Sendable {
     }
 
     /// - Throws: an error for an invalid policy.
-    public init(_ settings: AgentSettings) throws(PolicyError) {
+    package init(_ settings: AgentSettings) throws(PolicyError) {
         self.settings = settings
         let keeper = VaultKeeper(settings)
         self.keeper = keeper
@@ -56,7 +56,7 @@ public final class AgentServer: Sendable {
     // MARK: Life
 
     /// Unlocks the vault before a client requests it.
-    public func unlock(with secret: UnlockingSecret) throws(VaultError) {
+    package func unlock(with secret: UnlockingSecret) throws(VaultError) {
         let reply = answers.answer(
             UnlockRequest(secret), of: Caller(process: .own, access: .full, groups: ["*"], purpose: .reveal))
         if let failure = reply.first as? FailureReply { throw failure.value }
@@ -67,7 +67,7 @@ public final class AgentServer: Sendable {
     /// - Parameters:
     ///   - descriptor: a bound socket, which the server owns from now on.
     ///   - location: the place of the socket, whose removal ends the agent; `nil` disables the check.
-    public func start(on descriptor: Int32, at location: AgentSocket.Location? = nil) throws {
+    package func start(on descriptor: Int32, at location: AgentSocket.Location? = nil) throws {
         let connections = try Connections(of: self, on: descriptor)
         connections.start()
         state.withLock { $0.connections = connections }
@@ -89,7 +89,7 @@ public final class AgentServer: Sendable {
     }
 
     /// Locks at once.
-    public func lock() { keeper.lock(isByItself: true) }
+    package func lock() { keeper.lock(isByItself: true) }
 
     private func locked(_ isByItself: Bool) {
         state.withLock(\.connections)?.forEach { $0.dropStaged() }
@@ -112,7 +112,7 @@ public final class AgentServer: Sendable {
     }
 
     /// Reads the policy again. An invalid one changes nothing.
-    public func reload() {
+    package func reload() {
         do throws(PolicyError) {
             let policy = try AccessPolicy(settings.policy, mustExist: !state.withLock { $0.policy.isEmpty })
             settings.report(missing: policy.missingExecutables)
@@ -128,7 +128,7 @@ public final class AgentServer: Sendable {
     }
 
     /// Stops to accept requests, wipes the keys and closes the vault in order.
-    public func stop() {
+    package func stop() {
         let connections = state.withLock { state in
             state.events = nil
             return state.connections.take()

@@ -1,47 +1,47 @@
 // SPDX-License-Identifier: Apache-2.0
-public import SystemPackage
-public import Vault
+package import SystemPackage
+package import Vault
 internal import VaultSync
 
 /// The settings of an agent: the options of `vault agent`, and the ports that tests replace.
-public struct AgentSettings: Sendable {
+package struct AgentSettings: Sendable {
     /// The path of the vault file without symbolic links; the file need not exist yet.
-    public var vault: FilePath
+    package var vault: FilePath
     /// The absolute path of the vault as given: this device's records about a vault depend on both paths. `nil` if both
     /// are the same.
-    public var givenVault: FilePath?
-    public var version: String
+    package var givenVault: FilePath?
+    package var version: String
     /// The idle time after which the agent locks; zero for never.
-    public var idleLimit = Duration.seconds(600)
+    package var idleLimit = Duration.seconds(600)
     /// The time after an unlock at which the agent locks in any case; zero for never.
-    public var maximum = Duration.seconds(8 * 3600)
+    package var maximum = Duration.seconds(8 * 3600)
     /// The most bytes of all clients' incomplete stores.
     var mostStaged = 512 << 20
     /// The time limit for a person's answer when an item requires presence.
     var patienceForPerson = Duration.seconds(60)
     /// Whether root may be a client. Root can act as the user anyway.
-    public var allowsRoot = false
+    package var allowsRoot = false
     /// The file of the rules for clients. A missing file has no rules.
-    public var policy: FilePath?
+    package var policy: FilePath?
     /// The directory of the audit log; `nil` for no log.
-    public var auditDirectory: FilePath?
+    package var auditDirectory: FilePath?
     /// Whether the agent syncs automatically.
-    public var syncs = false
+    package var syncs = false
     /// The delays of automatic syncs.
     var pace = SyncPace()
     /// The time limit for the check of a remote.
     var patienceForCheck = RemoteChecks.patience
     /// The engines of the remotes; `nil` for all.
     var engines: RemoteEngines?
-    public var environment = VaultEnvironment.system
-    public var clock: any AgentClock = BootClock()
+    package var environment = VaultEnvironment.system
+    package var clock: any AgentClock = BootClock()
     /// Receives messages: in lower case, without a full stop, and without secrets.
-    public var report: @Sendable (String) -> Void = { _ in }
+    package var report: @Sendable (String) -> Void = { _ in }
 
     /// Called when a client ends the agent.
-    public var stop: @Sendable () -> Void = {}
+    package var stop: @Sendable () -> Void = {}
 
-    public init(vault: FilePath, version: String) {
+    package init(vault: FilePath, version: String) {
         self.vault = vault
         self.version = version
     }
@@ -57,7 +57,7 @@ public struct AgentSettings: Sendable {
 }
 
 /// The clock of all limits, a parameter so that tests need not wait.
-public protocol AgentClock: Sendable {
+package protocol AgentClock: Sendable {
     /// The time since the start of the machine, including suspension.
     var now: Duration { get }
     func sleep(for duration: Duration)

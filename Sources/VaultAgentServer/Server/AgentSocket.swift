@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 internal import CLinux
 internal import Glibc
-public import SystemPackage
+package import SystemPackage
 internal import Vault
 
 /// The reason why an agent cannot listen.
-public enum AgentSocketError: Error, Equatable, Sendable {
+package enum AgentSocketError: Error, Equatable, Sendable {
     /// Neither `$VAULT_AGENT_SOCK` nor `$XDG_RUNTIME_DIR` is set.
     case noAddress
     /// Another agent holds the directory.
@@ -18,28 +18,28 @@ public enum AgentSocketError: Error, Equatable, Sendable {
 }
 
 /// The socket of an agent: a private directory, a lock that one agent can hold, and the socket itself.
-public struct AgentSocket: ~Copyable {
+package struct AgentSocket: ~Copyable {
     /// A bound socket that does not listen yet.
-    public let descriptor: Int32
-    public let location: Location
+    package let descriptor: Int32
+    package let location: Location
     private let lock: Int32
 
     /// The path at which clients look for the socket.
-    public struct Location: Sendable {
+    package struct Location: Sendable {
         fileprivate let path: FilePath
         fileprivate let device: dev_t
         fileprivate let inode: ino_t
 
         /// Whether the path still leads to this socket: the directory is removed when its user logs out, and then no
         /// client can find the agent.
-        public var isTaken: Bool {
+        package var isTaken: Bool {
             var status = stat()
             return unsafe lstat(path.string, &status) == 0 && status.st_dev == device && status.st_ino == inode
         }
     }
 
     /// Makes the directory, mode 0700, and the socket, mode 0600. Replaces a socket without a listener.
-    public static func make(_ path: FilePath) throws(AgentSocketError) -> AgentSocket {
+    package static func make(_ path: FilePath) throws(AgentSocketError) -> AgentSocket {
         let directory = path.removingLastComponent()
         // The system or the user makes the directories above.
         if unsafe mkdir(directory.string, 0o700) != 0, errno != EEXIST { throw .system(Errno(rawValue: errno)) }
@@ -88,7 +88,7 @@ public struct AgentSocket: ~Copyable {
 
     /// The listening socket from systemd: `$LISTEN_PID` and `$LISTEN_FDS` of sd_listen_fds(3). `nil` if there is none
     /// for this process.
-    public static var activated: Int32? {
+    package static var activated: Int32? {
         guard ProcessEnvironment.variable("LISTEN_PID").flatMap({ Int32($0) }) == getpid(),
             ProcessEnvironment.variable("LISTEN_FDS") == "1"
         else { return nil }

@@ -2,16 +2,16 @@
 internal import Glibc
 
 /// The clock CLOCK_BOOTTIME, which continues while the machine sleeps.
-public struct BootClock: AgentClock {
-    public init() {}
+package struct BootClock: AgentClock {
+    package init() {}
 
-    public var now: Duration {
+    package var now: Duration {
         var time = timespec()
         unsafe clock_gettime(CLOCK_BOOTTIME, &time)
         return .seconds(time.tv_sec) + .nanoseconds(time.tv_nsec)
     }
 
-    public func sleep(for duration: Duration) {
+    package func sleep(for duration: Duration) {
         let (seconds, attoseconds) = duration.components
         var time = timespec(tv_sec: Int(seconds), tv_nsec: Int(attoseconds / 1_000_000_000))
         unsafe nanosleep(&time, nil)

@@ -79,7 +79,7 @@ struct Verify: ParsableCommand {
     private struct Report: Encodable {
         var items, versions, values, opened, commits, foreign, unfinishedBytes, invalidMarks: Int
 
-        init(_ result: VaultStore.Verification) {
+        init(_ result: Verification) {
             items = result.items
             versions = result.versions
             values = result.values

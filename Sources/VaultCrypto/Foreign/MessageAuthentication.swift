@@ -6,12 +6,12 @@ import CSodium
 ///
 /// The corresponding C functions are `crypto_auth_hmacsha256_init` and its like; for SHA-1, which libsodium does not
 /// have, libcrypto's `HMAC`.
-public enum MessageAuthentication: Sendable {
+package enum MessageAuthentication: Sendable {
     case sha1, sha256, sha512
 
     /// - Returns: 20, 32 or 64 bytes.
     /// - Throws: `.unavailable` for SHA-1 without libcrypto.
-    public func code(of message: Span<UInt8>, key: borrowing SecretBytes) throws(CryptoError) -> SecretBytes {
+    package func code(of message: Span<UInt8>, key: borrowing SecretBytes) throws(CryptoError) -> SecretBytes {
         guard Sodium.ready else { throw .unavailable }
         let output = try SecretBytes(zeroed: length)
         // The key and the message have the lengths that are passed, and the output has as many bytes as the function

@@ -6,7 +6,7 @@ import Synchronization
 ///
 /// Secrets are not inherited by a forked child: those made by an ancestor are unusable, and those that a child makes
 /// are as good as any.
-public enum ForkMark {
+package enum ForkMark {
     /// A page that the kernel zeroes in a child (MADV_WIPEONFORK).
     @safe private struct Page: @unchecked Sendable {
         let word: UnsafeMutablePointer<Atomic<UInt64>>?
@@ -26,7 +26,7 @@ public enum ForkMark {
     private static let last = Mutex<UInt64>(0)
 
     /// The number of this process among its ancestors: 1 for the first that asked, and a different one in each child.
-    public static var process: UInt64 {
+    package static var process: UInt64 {
         guard let word = unsafe page.word else { return 1 }
         let known = unsafe word.pointee.load(ordering: .acquiring)
         if known != 0 { return known }

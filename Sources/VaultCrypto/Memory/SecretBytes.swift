@@ -67,10 +67,12 @@ import Synchronization
 
     deinit { unsafe SecretArena.release(slot, count: slotLength, process: process) }
 
+    /// Lends the bytes for the duration of the call.
     public borrowing func withBytes<R: ~Copyable, E: Error>(_ body: (Span<UInt8>) throws(E) -> R) throws(E) -> R {
         try body(unsafe Span(_unsafeStart: base.assumingMemoryBound(to: UInt8.self), count: count))
     }
 
+    /// Lends the bytes to be changed in place.
     public mutating func withMutableBytes<R: ~Copyable, E: Error>(_ body: (inout MutableSpan<UInt8>) throws(E) -> R)
         throws(E) -> R
     {
@@ -99,26 +101,26 @@ import Synchronization
     }
 
     /// Restricts the value to the range, in place; the other bytes are wiped together with it.
-    public consuming func narrowed(to range: Range<Int>) -> SecretBytes { SecretBytes(range, of: self) }
+    package consuming func narrowed(to range: Range<Int>) -> SecretBytes { SecretBytes(range, of: self) }
 
     /// Whether keys are stored in memory inaccessible even to the kernel, if it supports that (memfd_secret(2), Linux
     /// 5.14). The kernel cannot hibernate while such memory is in use, so only processes that keep keys for long
     /// request it.
-    public static var keepsKeysApart: Bool {
+    package static var keepsKeysApart: Bool {
         get { KeysApart.isWanted.load(ordering: .relaxed) }
         set { KeysApart.isWanted.store(newValue, ordering: .relaxed) }
     }
 
     /// The bytes in memory of that kind, if wanted. No system call can then read or write them, so they cannot be used
     /// as an I/O buffer.
-    public consuming func keptApart() throws(CryptoError) -> SecretBytes {
+    package consuming func keptApart() throws(CryptoError) -> SecretBytes {
         guard SecretBytes.keepsKeysApart else { return self }
         return try SecretBytes(copyingApart: self)
     }
 
     /// The number of secret bytes in memory that the kernel did not lock (RLIMIT_MEMLOCK), so that they could reach the
     /// swap space.
-    public static var unlockedByteCount: Int { SecretArena.unlockedBytes }
+    package static var unlockedByteCount: Int { SecretArena.unlockedBytes }
 
     borrowing func withPointer<R, E: Error>(_ body: (UnsafeMutablePointer<UInt8>) throws(E) -> R) throws(E) -> R {
         try unsafe body(base.assumingMemoryBound(to: UInt8.self))
@@ -131,8 +133,10 @@ private enum KeysApart {
 
 /// A secret shared by several values: read-only, wiped with the last reference.
 public final class Secret: Sendable, ExpressibleByStringLiteral {
+    /// The bytes, lent by ``SecretBytes/withBytes(_:)``.
     public let bytes: SecretBytes
 
+    /// Takes the bytes over, without a copy.
     public init(_ bytes: consuming SecretBytes) { self.bytes = bytes }
 
     /// A literal in the program's own text, which is not secret to readers of the program.
@@ -150,6 +154,7 @@ public final class Secret: Sendable, ExpressibleByStringLiteral {
     /// The number of bytes.
     public var count: Int { bytes.count }
 
+    /// Lends the bytes for the duration of the call.
     public func withBytes<R: ~Copyable, E: Error>(_ body: (Span<UInt8>) throws(E) -> R) throws(E) -> R {
         try bytes.withBytes(body)
     }

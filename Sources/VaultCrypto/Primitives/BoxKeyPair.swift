@@ -3,18 +3,18 @@ import CSodium
 
 /// An X25519 key to which anonymous senders seal small secrets, as libsodium's `crypto_box_seal`; together with another
 /// key it makes a ``PeerBox``.
-public struct BoxKeyPair: ~Copyable, Sendable {
-    public static let seedLength = 32
-    public static let publicKeyLength = 32
+package struct BoxKeyPair: ~Copyable, Sendable {
+    package static let seedLength = 32
+    package static let publicKeyLength = 32
     /// The overhead of a sealed box: the sender's ephemeral key, and the tag.
-    public static let sealOverhead = 48
+    package static let sealOverhead = 48
 
     /// 32 bytes.
-    public let publicKey: [UInt8]
+    package let publicKey: [UInt8]
     private let secretKey: SecretBytes
 
     /// - Parameter seed: 32 bytes.
-    public init(seed: borrowing SecretBytes) throws(CryptoError) {
+    package init(seed: borrowing SecretBytes) throws(CryptoError) {
         precondition(Sodium.ready && seed.count == BoxKeyPair.seedLength)
         let secretKey = try SecretBytes(zeroed: 32)
         var publicKey = [UInt8](repeating: 0, count: BoxKeyPair.publicKeyLength)
@@ -36,7 +36,8 @@ public struct BoxKeyPair: ~Copyable, Sendable {
     ///
     /// - Throws: `.authenticationFailed` for a public key of another length or of small order, for which every reader
     ///   could derive the key.
-    public static func seal(_ secret: borrowing SecretBytes, to publicKey: Span<UInt8>) throws(CryptoError) -> [UInt8] {
+    package static func seal(_ secret: borrowing SecretBytes, to publicKey: Span<UInt8>) throws(CryptoError) -> [UInt8]
+    {
         precondition(Sodium.ready)
         guard publicKey.count == publicKeyLength else { throw .authenticationFailed }
         var box = [UInt8](repeating: 0, count: secret.count + sealOverhead)
@@ -57,7 +58,7 @@ public struct BoxKeyPair: ~Copyable, Sendable {
     /// Opens a box that was sealed to this key, directly into locked memory.
     ///
     /// - Throws: `.authenticationFailed` for another key, an altered byte or a box shorter than its overhead.
-    public func open(_ box: Span<UInt8>) throws(CryptoError) -> SecretBytes {
+    package func open(_ box: Span<UInt8>) throws(CryptoError) -> SecretBytes {
         guard box.count >= BoxKeyPair.sealOverhead else { throw .authenticationFailed }
         let plain = try SecretBytes(zeroed: box.count - BoxKeyPair.sealOverhead)
         let isOpened = unsafe plain.withPointer { plain in

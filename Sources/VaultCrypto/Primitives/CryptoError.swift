@@ -29,6 +29,12 @@ public enum CryptoError: Error, Equatable, Sendable {
 
 /// The reason why a passphrase was refused (RFC 8265, OpaqueString).
 public enum PassphraseFlaw: UInt8, Sendable, CaseIterable {
+    /// No bytes.
     case empty = 1
-    case tooLong, invalidUTF8, controlCharacter
+    /// More than 1,024 bytes in NFC.
+    case tooLong
+    /// The bytes are not UTF-8.
+    case invalidUTF8
+    /// A control character, which a terminal could not enter again.
+    case controlCharacter
 }

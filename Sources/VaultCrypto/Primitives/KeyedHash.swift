@@ -5,13 +5,13 @@ import Synchronization
 /// BLAKE2b (RFC 7693), keyed or not, with 32 or 64 bytes of output and neither salt nor personalisation.
 ///
 /// The corresponding C functions are `crypto_generichash_init`, `_update` and `_final`.
-@safe public struct KeyedHash: ~Copyable {
+@safe @usableFromInline package struct KeyedHash: ~Copyable {
     private let state: UnsafeMutableRawPointer
 
     /// Starts a hash without a key.
     ///
     /// - Parameter outputLength: 16 to 64 bytes; ``digest()`` gives 32.
-    public init(outputLength: Int = 32) {
+    package init(outputLength: Int = 32) {
         precondition(Sodium.ready && (16...64).contains(outputLength))
         unsafe state = Self.makeState()
         unsafe crypto_generichash_init(Self.opaque(state), nil, 0, outputLength)
@@ -20,7 +20,7 @@ import Synchronization
     /// - Parameters:
     ///   - key: 16 to 64 bytes.
     ///   - outputLength: 32 or 64 bytes.
-    public init(key: borrowing SecretBytes, outputLength: Int = 32) {
+    package init(key: borrowing SecretBytes, outputLength: Int = 32) {
         precondition(Sodium.ready && (16...64).contains(key.count) && (outputLength == 32 || outputLength == 64))
         let state = unsafe Self.makeState()
         unsafe key.withPointer { _ = unsafe crypto_generichash_init(Self.opaque(state), $0, key.count, outputLength) }
@@ -28,7 +28,7 @@ import Synchronization
     }
 
     /// - Parameter publicKey: 16 to 64 bytes that are not secret, such as a salt.
-    public init(publicKey: Span<UInt8>) {
+    package init(publicKey: Span<UInt8>) {
         precondition(Sodium.ready && (16...64).contains(publicKey.count))
         let state = unsafe Self.makeState()
         unsafe publicKey.withPointer { key, count in
@@ -43,31 +43,26 @@ import Synchronization
         unsafe HashStates.put(state)
     }
 
-    public mutating func update(_ bytes: Span<UInt8>) {
+    @usableFromInline package mutating func update(_ bytes: Span<UInt8>) {
         unsafe bytes.withPointer { bytes, count in
             _ = unsafe crypto_generichash_update(Self.opaque(state), bytes, UInt64(count))
         }
     }
 
-    public mutating func update(_ label: StaticString) {
+    package mutating func update(_ label: StaticString) {
         _ = unsafe crypto_generichash_update(Self.opaque(state), label.utf8Start, UInt64(label.utf8CodeUnitCount))
     }
 
-    public mutating func update(_ bytes: [UInt8]) { update(bytes.span) }
+    package mutating func update(_ bytes: [UInt8]) { update(bytes.span) }
 
     /// Adds an integer in little-endian order, in the width of its type.
-    public mutating func update<I: FixedWidthInteger>(_ integer: I) {
-        var value = integer.littleEndian
-        // The buffer is the integer's own bytes.
-        unsafe withUnsafePointer(to: &value) { value in
-            unsafe value.withMemoryRebound(to: UInt8.self, capacity: MemoryLayout<I>.size) { bytes in
-                _ = unsafe crypto_generichash_update(Self.opaque(state), bytes, UInt64(MemoryLayout<I>.size))
-            }
-        }
+    @inlinable package mutating func update<I: FixedWidthInteger>(_ integer: I) {
+        // The span ends before the integer.
+        unsafe withUnsafeBytes(of: integer.littleEndian) { unsafe update($0.bindMemory(to: UInt8.self).span) }
     }
 
     /// The 32-byte hash.
-    public consuming func digest() -> Digest {
+    package consuming func digest() -> Digest {
         var digest = Digest()
         unsafe withUnsafeMutablePointer(to: &digest.bytes) { output in
             unsafe output.withMemoryRebound(to: UInt8.self, capacity: 32) { output in
@@ -78,7 +73,7 @@ import Synchronization
     }
 
     /// The hash as a key of `length` bytes, which must be the output length at the start.
-    public consuming func secret(_ length: Int = 32) throws(CryptoError) -> SecretBytes {
+    package consuming func secret(_ length: Int = 32) throws(CryptoError) -> SecretBytes {
         let output = try SecretBytes(zeroed: length)
         unsafe output.withPointer { _ = unsafe crypto_generichash_final(Self.opaque(state), $0, length) }
         Sodium.wipeStack()
@@ -86,7 +81,7 @@ import Synchronization
     }
 
     /// The unkeyed hash of a byte string.
-    public static func digest(_ bytes: Span<UInt8>) -> Digest {
+    package static func digest(_ bytes: Span<UInt8>) -> Digest {
         var hash = KeyedHash()
         hash.update(bytes)
         return hash.digest()
@@ -119,18 +114,18 @@ import Synchronization
 }
 
 /// 32 bytes of public BLAKE2b output: a tag, a MAC or a checksum.
-public struct Digest: Sendable {
-    public var bytes: [32 of UInt8]
+package struct Digest: Sendable {
+    package var bytes: [32 of UInt8]
 
-    public init() { bytes = .init(repeating: 0) }
+    package init() { bytes = .init(repeating: 0) }
 
     /// Reads the first 32 bytes of the span, which must have as many.
-    public init(_ span: Span<UInt8>) {
+    package init(_ span: Span<UInt8>) {
         bytes = .init { span[$0] }
     }
 }
 
 extension Digest: Equatable {
     /// Compares in constant time: most digests here are MACs.
-    public static func == (a: Digest, b: Digest) -> Bool { isEqualInConstantTime(a.bytes.span, b.bytes.span) }
+    package static func == (a: Digest, b: Digest) -> Bool { isEqualInConstantTime(a.bytes.span, b.bytes.span) }
 }

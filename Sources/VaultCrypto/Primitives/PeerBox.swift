@@ -7,9 +7,9 @@ import CSodium
 ///
 /// The corresponding C functions are `crypto_box_beforenm`, and for a box `crypto_box_easy_afternm`, which is
 /// `crypto_secretbox_easy`.
-public struct PeerBox: ~Copyable, Sendable {
-    public static let nonceLength = SecretBox.nonceLength
-    public static let tagLength = SecretBox.tagLength
+package struct PeerBox: ~Copyable, Sendable {
+    package static let nonceLength = SecretBox.nonceLength
+    package static let tagLength = SecretBox.tagLength
 
     private let key: SecretBytes
 
@@ -18,7 +18,7 @@ public struct PeerBox: ~Copyable, Sendable {
     /// Seals a secret; the result is 16 bytes longer.
     ///
     /// - Parameter nonce: 24 bytes, never used between these keys before, by either end.
-    public func seal(_ secret: borrowing SecretBytes, nonce: BoxNonce) -> [UInt8] {
+    package func seal(_ secret: borrowing SecretBytes, nonce: BoxNonce) -> [UInt8] {
         var box: [UInt8] = []
         box.reserveCapacity(secret.count + PeerBox.tagLength)
         let number = nonce.bytes
@@ -29,7 +29,7 @@ public struct PeerBox: ~Copyable, Sendable {
     /// Opens a box directly into locked memory.
     ///
     /// - Throws: `.authenticationFailed` for another key or nonce, an altered byte or a box shorter than its tag.
-    public func open(_ box: Span<UInt8>, nonce: BoxNonce) throws(CryptoError) -> SecretBytes {
+    package func open(_ box: Span<UInt8>, nonce: BoxNonce) throws(CryptoError) -> SecretBytes {
         let number = nonce.bytes
         return try SecretBox.open(box, nonce: number.span, key: key)
     }
@@ -37,7 +37,7 @@ public struct PeerBox: ~Copyable, Sendable {
 
 extension BoxKeyPair {
     /// A new key.
-    public init(_ random: some RandomSource) throws(CryptoError) {
+    package init(_ random: some RandomSource) throws(CryptoError) {
         try self.init(seed: try random.secret(BoxKeyPair.seedLength))
     }
 
@@ -45,7 +45,7 @@ extension BoxKeyPair {
     ///
     /// - Throws: `.authenticationFailed` for a public key of another length or of small order, for which the shared key
     ///   would be known to everyone.
-    public func box(with publicKey: Span<UInt8>) throws(CryptoError) -> PeerBox {
+    package func box(with publicKey: Span<UInt8>) throws(CryptoError) -> PeerBox {
         guard publicKey.count == BoxKeyPair.publicKeyLength else { throw .authenticationFailed }
         let key = try SecretBytes(zeroed: SecretBox.keyLength)
         // All three have the lengths of an X25519 key.
@@ -61,25 +61,25 @@ extension BoxKeyPair {
 }
 
 /// A 24-byte number used once.
-public struct BoxNonce: Hashable, Sendable {
+package struct BoxNonce: Hashable, Sendable {
     // Stored compactly: a million nonces take 24 MB.
     private let low: UInt64
     private let middle: UInt64
     private let high: UInt64
 
     /// Returns `nil` for another length.
-    public init?(_ bytes: [UInt8]) {
+    package init?(_ bytes: [UInt8]) {
         guard bytes.count == PeerBox.nonceLength else { return nil }
         self.init(known: bytes)
     }
 
     /// 24 bytes.
-    public var bytes: [UInt8] {
+    package var bytes: [UInt8] {
         [low, middle, high].flatMap { word in (0..<8).map { UInt8(truncatingIfNeeded: word >> (8 * UInt64($0))) } }
     }
 
     /// The next nonce, little-endian; wraps around after the last. The corresponding C function is `sodium_increment`.
-    public var next: BoxNonce {
+    package var next: BoxNonce {
         var bytes = bytes
         unsafe bytes.withUnsafeMutableBufferPointer { bytes in
             // The buffer has the length that is passed.

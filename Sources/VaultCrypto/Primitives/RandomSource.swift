@@ -10,6 +10,7 @@ public protocol RandomSource: Sendable {
 }
 
 extension RandomSource {
+    /// `count` bytes that may become public.
     public func bytes(_ count: Int) -> [UInt8] {
         var bytes = [UInt8](repeating: 0, count: count)
         var span = bytes.mutableSpan
@@ -23,14 +24,19 @@ extension RandomSource {
 /// Random bytes are never generated ahead: a forked child, or a machine started twice from one snapshot, would reuse
 /// them.
 public final class SystemRandom: RandomSource {
+    /// The generator has no state of its own.
     public init() {}
 
     /// Fills memory with random bytes that may be a key: no copy of them remains elsewhere.
     public static func fill(_ bytes: UnsafeMutableRawBufferPointer) { unsafe Sodium.randomize(bytes) }
 
+    /// Fills the span with bytes that may become public: salts, nonces, identifiers, padding.
     public func fill(_ bytes: inout MutableSpan<UInt8>) {
         unsafe bytes.withUnsafeMutableBytes { unsafe Sodium.randomize($0) }
     }
 
+    /// Makes a key of `count` bytes.
+    ///
+    /// - Throws: `.outOfLockedMemory`.
     public func secret(_ count: Int) throws(CryptoError) -> SecretBytes { try SecretBytes(random: count) }
 }

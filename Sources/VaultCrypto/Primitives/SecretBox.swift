@@ -5,10 +5,10 @@ import CSodium
 ///
 /// A box does not commit to its key: one can be made that opens under two. Callers that try keys on a box of unknown
 /// origin must compare a commitment first.
-public enum SecretBox {
-    public static let keyLength = 32
-    public static let nonceLength = 24
-    public static let tagLength = 16
+package enum SecretBox {
+    package static let keyLength = 32
+    package static let nonceLength = 24
+    package static let tagLength = 16
 
     /// Seals `plain` and appends the box, 16 bytes longer, to `output`.
     ///
@@ -16,7 +16,7 @@ public enum SecretBox {
     ///   - nonce: 24 bytes, never used with this key before.
     ///   - key: 32 bytes.
     ///   - isSecret: whether to wipe the first 32 bytes of `plain` that libsodium leaves on the stack.
-    public static func seal(
+    package static func seal(
         _ plain: Span<UInt8>, nonce: Span<UInt8>, key: borrowing SecretBytes, appendingTo output: inout [UInt8],
         isSecret: Bool = true
     ) {
@@ -40,7 +40,7 @@ public enum SecretBox {
     /// Opens a box directly into locked memory.
     ///
     /// - Throws: `.authenticationFailed` for another key, an altered byte or a box shorter than its tag.
-    public static func open(_ box: Span<UInt8>, nonce: Span<UInt8>, key: borrowing SecretBytes) throws(CryptoError)
+    package static func open(_ box: Span<UInt8>, nonce: Span<UInt8>, key: borrowing SecretBytes) throws(CryptoError)
         -> SecretBytes
     {
         guard box.count >= tagLength else { throw .authenticationFailed }
@@ -53,7 +53,7 @@ public enum SecretBox {
 
     /// Whether a box opens. Its content is not deciphered: `crypto_secretbox_open_detached` without an output verifies
     /// the tag alone.
-    public static func opens(_ box: Span<UInt8>, nonce: Span<UInt8>, key: borrowing SecretBytes) -> Bool {
+    package static func opens(_ box: Span<UInt8>, nonce: Span<UInt8>, key: borrowing SecretBytes) -> Bool {
         precondition(Sodium.ready && nonce.count == nonceLength && key.count == keyLength)
         guard box.count >= tagLength else { return false }
         let opens = unsafe box.withPointer { box, count in
@@ -73,7 +73,7 @@ public enum SecretBox {
     /// Opens a box of public or semi-public content, such as metadata.
     ///
     /// - Throws: `.authenticationFailed` for another key, an altered byte or a box shorter than its tag.
-    public static func openPublic(
+    package static func openPublic(
         _ box: Span<UInt8>, nonce: Span<UInt8>, key: borrowing SecretBytes
     ) throws(CryptoError) -> [UInt8] {
         guard box.count >= tagLength else { throw .authenticationFailed }

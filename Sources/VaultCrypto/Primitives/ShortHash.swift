@@ -5,10 +5,10 @@ import CSodium
 /// collisions.
 ///
 /// The corresponding C function is `crypto_shorthash`.
-public struct ShortHash: Sendable {
+package struct ShortHash: Sendable {
     private let key: [16 of UInt8]
 
-    public init() {
+    package init() {
         precondition(Sodium.ready)
         var key = [16 of UInt8](repeating: 0)
         for half in 0..<2 {
@@ -18,7 +18,7 @@ public struct ShortHash: Sendable {
         self.key = key
     }
 
-    public func hash(_ bytes: Span<UInt8>) -> UInt64 {
+    package func hash(_ bytes: Span<UInt8>) -> UInt64 {
         var output: UInt64 = 0
         unsafe withUnsafeMutablePointer(to: &output) { output in
             unsafe output.withMemoryRebound(to: UInt8.self, capacity: 8) { output in

@@ -2,18 +2,18 @@
 import CSodium
 
 /// An Ed25519 key (RFC 8032), as libsodium's `crypto_sign_detached`.
-public struct SigningKey: ~Copyable, Sendable {
-    public static let seedLength = 32
-    public static let publicKeyLength = 32
-    public static let signatureLength = 64
+package struct SigningKey: ~Copyable, Sendable {
+    package static let seedLength = 32
+    package static let publicKeyLength = 32
+    package static let signatureLength = 64
 
     /// 32 bytes.
-    public let publicKey: [UInt8]
+    package let publicKey: [UInt8]
     /// The seed and the public key, in libsodium's form.
     private let secretKey: SecretBytes
 
     /// - Parameter seed: 32 bytes.
-    public init(seed: borrowing SecretBytes) throws(CryptoError) {
+    package init(seed: borrowing SecretBytes) throws(CryptoError) {
         precondition(Sodium.ready && seed.count == SigningKey.seedLength)
         let secretKey = try SecretBytes(zeroed: 64)
         var publicKey = [UInt8](repeating: 0, count: SigningKey.publicKeyLength)
@@ -32,7 +32,7 @@ public struct SigningKey: ~Copyable, Sendable {
     }
 
     /// Returns the 64-byte signature over a message of two parts, of which the second may contain secrets.
-    public func sign(_ prefix: Span<UInt8>, _ body: Span<UInt8>) throws(CryptoError) -> [UInt8] {
+    package func sign(_ prefix: Span<UInt8>, _ body: Span<UInt8>) throws(CryptoError) -> [UInt8] {
         let message = try SigningKey.message(prefix, body)
         var signature = [UInt8](repeating: 0, count: SigningKey.signatureLength)
         // The signature has 64 bytes.
@@ -52,7 +52,7 @@ public struct SigningKey: ~Copyable, Sendable {
     ///
     /// - Throws: `.authenticationFailed` for another key or message, an altered byte, a signature or a public key of
     ///   another length, and for a public key that is not a point of the curve or is of small order.
-    public static func verify(
+    package static func verify(
         _ signature: Span<UInt8>, _ prefix: Span<UInt8>, _ body: Span<UInt8>, publicKey: Span<UInt8>
     ) throws(CryptoError) {
         guard signature.count == signatureLength, publicKey.count == publicKeyLength else {

@@ -36,7 +36,7 @@ enum Sodium {
 ///
 /// The corresponding C function is `sodium_set_misuse_handler`; without a handler, or if the handler returns, the
 /// process aborts.
-public func setHandlerOfLastResort(_ handler: @convention(c) () -> Void) {
+package func setHandlerOfLastResort(_ handler: @convention(c) () -> Void) {
     _ = sodium_set_misuse_handler(handler)
 }
 
@@ -54,7 +54,7 @@ extension Span<UInt8> {
 /// Whether two byte strings are equal, in a time that depends only on their length.
 ///
 /// The corresponding C function is `sodium_memcmp`.
-public func isEqualInConstantTime(_ a: Span<UInt8>, _ b: Span<UInt8>) -> Bool {
+package func isEqualInConstantTime(_ a: Span<UInt8>, _ b: Span<UInt8>) -> Bool {
     guard a.count == b.count else { return false }
     guard a.count > 0 else { return true }
     // Both buffers have the length that is passed.
@@ -64,9 +64,9 @@ public func isEqualInConstantTime(_ a: Span<UInt8>, _ b: Span<UInt8>) -> Bool {
 }
 
 /// Wipes an ordinary array in place, for the few places where an API requires a secret in one.
-public func wipe(_ bytes: inout [UInt8]) {
+package func wipe(_ bytes: inout [UInt8]) {
     unsafe bytes.withUnsafeMutableBytes { unsafe Sodium.wipe($0) }
 }
 
 /// Wipes memory that the caller owns.
-public func wipe(_ bytes: UnsafeMutableRawBufferPointer) { unsafe Sodium.wipe(bytes) }
+package func wipe(_ bytes: UnsafeMutableRawBufferPointer) { unsafe Sodium.wipe(bytes) }

@@ -2,7 +2,7 @@
 import CSodium
 
 /// Keys from passphrases, and keys from keys.
-public enum KeyDerivation {
+package enum KeyDerivation {
     /// Derives 32 bytes from a passphrase with Argon2id version 1.3, one lane (RFC 9106).
     ///
     /// - Parameters:
@@ -13,7 +13,7 @@ public enum KeyDerivation {
     /// - Throws: `.outOfMemory` if libsodium cannot allocate `memoryBytes`.
     ///
     /// The corresponding C function is `crypto_pwhash`.
-    public static func argon2id(
+    package static func argon2id(
         _ secret: borrowing SecretBytes, salt: Span<UInt8>, passes: UInt64, memoryBytes: Int
     ) throws(CryptoError) -> SecretBytes {
         precondition(salt.count == Int(crypto_pwhash_SALTBYTES))
@@ -43,7 +43,7 @@ public enum KeyDerivation {
     ///   - context: 8 ASCII characters.
     ///
     /// The corresponding C function is `crypto_kdf_derive_from_key`.
-    public static func subkey(_ id: UInt64, of key: borrowing SecretBytes, context: StaticString) throws(CryptoError)
+    package static func subkey(_ id: UInt64, of key: borrowing SecretBytes, context: StaticString) throws(CryptoError)
         -> SecretBytes
     {
         precondition(key.count == 32 && context.utf8CodeUnitCount == 8)

@@ -5,10 +5,11 @@ public struct KeyFile: Sendable {
     /// The minimum length of a key file. Shorter files cannot have 128 bits of entropy in any form that people copy;
     /// longer ones still may not.
     public static let shortest = 32
+    /// 1 MiB.
     public static let longest = 1 << 20
 
     /// 64 bytes.
-    public let secret: Secret
+    package let secret: Secret
 
     /// Takes the digest of a file that another process has made.
     ///

@@ -5,10 +5,11 @@ import CSodium
 /// A typed passphrase, prepared as RFC 8265's OpaqueString: 1 to 1,024 bytes of UTF-8 in NFC, without control
 /// characters.
 public struct Passphrase: Sendable {
+    /// Bytes of UTF-8 in NFC.
     public static let longest = 1024
 
     /// The prepared bytes.
-    public let secret: Secret
+    package let secret: Secret
 
     /// Checks and normalizes.
     ///

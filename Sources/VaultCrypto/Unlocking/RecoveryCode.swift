@@ -7,13 +7,13 @@
 /// two swapped characters and two swapped groups, and reveals nothing about the other groups: a guesser could compute
 /// it as well.
 public struct RecoveryCode: Sendable {
-    public static let groupCount = 8
+    package static let groupCount = 8
     static let groupLength = 5
 
     private static let alphabet = Array("0123456789ABCDEFGHJKMNPQRSTVWXYZ".utf8)
 
     /// 20 bytes.
-    public let secret: Secret
+    package let secret: Secret
 
     /// Generates a code.
     public init(_ random: any RandomSource) throws(CryptoError) { secret = Secret(try random.secret(20)) }

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// The location of a value that is too large for an entry.
-public struct BlobReference: Hashable, Sendable {
-    public static var encodedLength: Int { 56 }
+@usableFromInline package struct BlobReference: Hashable, Sendable {
+    @inlinable package static var encodedLength: Int { 56 }
 
     /// The stream of its parts.
-    public let id: Bytes16
+    @usableFromInline package let id: Bytes16
     /// The length of the whole value, in bytes.
-    public let length: UInt64
+    package let length: UInt64
     /// BLAKE2b-256 of the whole value.
-    public let hash: Bytes32
+    package let hash: Bytes32
 
-    public init(id: Bytes16, length: UInt64, hash: Bytes32) { (self.id, self.length, self.hash) = (id, length, hash) }
+    package init(id: Bytes16, length: UInt64, hash: Bytes32) { (self.id, self.length, self.hash) = (id, length, hash) }
 
     init(parsing bytes: Span<UInt8>) throws(FormatError) {
         guard bytes.count == BlobReference.encodedLength else { throw .invalid(.blob) }

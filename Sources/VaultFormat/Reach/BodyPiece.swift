@@ -2,7 +2,7 @@
 
 /// A part of a body being written: the writer concatenates the pieces in locked memory, the only place where the
 /// secrets may be.
-public enum BodyPiece<Secret> {
+package enum BodyPiece<Secret> {
     case bytes([UInt8])
     case secret(Secret)
 }

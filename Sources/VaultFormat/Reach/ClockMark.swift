@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// A live value of a field in the vault file: the write that made it, and the location of the value.
-public struct ClockMark: Hashable, Sendable {
-    public enum Mark: UInt8, CaseIterable, Sendable {
+package struct ClockMark: Hashable, Sendable {
+    package enum Mark: UInt8, CaseIterable, Sendable {
         /// No value: the write removed the field.
         case none
         /// In the item's record.
@@ -15,10 +15,10 @@ public struct ClockMark: Hashable, Sendable {
         case alive, dead
     }
 
-    public var dot: LocalDot
-    public var mark: Mark
+    package var dot: LocalDot
+    package var mark: Mark
 
-    public init(dot: LocalDot, mark: Mark) { (self.dot, self.mark) = (dot, mark) }
+    package init(dot: LocalDot, mark: Mark) { (self.dot, self.mark) = (dot, mark) }
 
     func isPossible(of field: FieldID) -> Bool {
         dot.stamp >= 1 && (field == .life) == (mark == .alive || mark == .dead)
@@ -28,14 +28,14 @@ public struct ClockMark: Hashable, Sendable {
 /// The field and write of a losing value, in the kept version that contains it: ``AttributeTag/conflict``.
 ///
 /// `id u16, u8 nameLength, name, number u16, stamp u64`
-public struct ConflictMark: Hashable, Sendable {
-    public var field: FieldID
-    public var dot: LocalDot
+package struct ConflictMark: Hashable, Sendable {
+    package var field: FieldID
+    package var dot: LocalDot
 
-    public init(field: FieldID, dot: LocalDot) { (self.field, self.dot) = (field, dot) }
+    package init(field: FieldID, dot: LocalDot) { (self.field, self.dot) = (field, dot) }
 
     /// - Throws: for anything that ``encoded`` does not produce.
-    public init(parsing bytes: Span<UInt8>) throws(FormatError) {
+    package init(parsing bytes: Span<UInt8>) throws(FormatError) {
         var reader = SpanReader(bytes)
         field = try FieldID(parsing: &reader, of: bytes)
         dot = try LocalDot(parsing: &reader, of: bytes)
@@ -43,7 +43,7 @@ public struct ConflictMark: Hashable, Sendable {
         try reader.expectEnd(.replication)
     }
 
-    public var encoded: [UInt8] {
+    package var encoded: [UInt8] {
         var output: [UInt8] = []
         field.append(to: &output)
         dot.append(to: &output)

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// The name of a write, ordered by the stamp, then the log.
-public struct Dot: Hashable, Comparable, Sendable {
+@usableFromInline package struct Dot: Hashable, Comparable, Sendable {
     /// The valid stamps, up to the year 6429, such that there is always a next one.
-    public static let stamps: ClosedRange<UInt64> = 1...UInt64(Int64.max)
+    package static let stamps: ClosedRange<UInt64> = 1...UInt64(Int64.max)
 
-    public let log: LogID
+    @usableFromInline package let log: LogID
     /// Milliseconds since 1970 << 16 | counter; one of ``stamps``.
-    public let stamp: UInt64
+    @usableFromInline package let stamp: UInt64
 
-    public init(log: LogID, stamp: UInt64) { (self.log, self.stamp) = (log, stamp) }
+    package init(log: LogID, stamp: UInt64) { (self.log, self.stamp) = (log, stamp) }
 
-    public static func < (a: Dot, b: Dot) -> Bool { (a.stamp, a.log) < (b.stamp, b.log) }
+    @usableFromInline package static func < (a: Dot, b: Dot) -> Bool { (a.stamp, a.log) < (b.stamp, b.log) }
 }

@@ -4,55 +4,55 @@
 ///
 /// Names are equal if their bytes are, unlike Swift strings, which also compare equal if canonically equivalent, so
 /// that every device distinguishes the same fields.
-public struct FieldID: Sendable {
+@usableFromInline package struct FieldID: Sendable {
     /// An attribute's tag, or a number from F000.
-    public let id: UInt16
+    @usableFromInline package let id: UInt16
     /// The name of a user attribute or a named secret; otherwise empty.
-    public let name: String
+    @usableFromInline package let name: String
 
     private init(_ id: UInt16, _ name: String = "") { (self.id, self.name) = (id, name) }
 
     /// The protection class, and the access control if the item has one.
-    public static var protection: FieldID { FieldID(0xF000) }
-    public static var created: FieldID { FieldID(0xF001) }
+    package static var protection: FieldID { FieldID(0xF000) }
+    package static var created: FieldID { FieldID(0xF001) }
     /// All attributes of the primary key together: merged separately, two edits could mix server and port.
-    public static var primaryKey: FieldID { FieldID(0xF010) }
+    package static var primaryKey: FieldID { FieldID(0xF010) }
     /// The main part of the value.
-    public static var secret: FieldID { FieldID(0xF011) }
+    package static var secret: FieldID { FieldID(0xF011) }
     /// Whether the item is alive.
-    public static var life: FieldID { FieldID(0xF012) }
+    package static var life: FieldID { FieldID(0xF012) }
 
     /// A named field of the value.
-    public static func namedSecret(_ name: String) -> FieldID { FieldID(0xF013, name) }
+    package static func namedSecret(_ name: String) -> FieldID { FieldID(0xF013, name) }
 
-    public static func attribute(_ tag: AttributeTag) -> FieldID { FieldID(tag.rawValue) }
+    package static func attribute(_ tag: AttributeTag) -> FieldID { FieldID(tag.rawValue) }
 
-    public static func userAttribute(_ name: String) -> FieldID { FieldID(AttributeTag.user.rawValue, name) }
+    package static func userAttribute(_ name: String) -> FieldID { FieldID(AttributeTag.user.rawValue, name) }
 
     /// Whether its value may be stored apart from the entry.
-    public var canBeBlob: Bool { FieldContent.canBeBlob(self) }
+    package var canBeBlob: Bool { FieldContent.canBeBlob(self) }
 
-    public var isSecret: Bool { id == FieldID.secret.id || id == FieldID.namedSecret("").id }
+    package var isSecret: Bool { id == FieldID.secret.id || id == FieldID.namedSecret("").id }
 
-    public var isUserAttribute: Bool { id == AttributeTag.user.rawValue }
+    package var isUserAttribute: Bool { id == AttributeTag.user.rawValue }
 
     /// The attribute that the field is; `nil` for fields that are not attributes, and for user attributes.
-    public var attribute: AttributeTag? {
+    package var attribute: AttributeTag? {
         id >= FieldID.protection.id || isUserAttribute ? nil : AttributeTag(rawValue: id)
     }
 }
 
 extension FieldID: Hashable, Comparable {
-    public static func == (a: FieldID, b: FieldID) -> Bool {
+    @usableFromInline package static func == (a: FieldID, b: FieldID) -> Bool {
         a.id == b.id && (a.name.isEmpty && b.name.isEmpty || a.name.utf8.elementsEqual(b.name.utf8))
     }
 
-    public func hash(into hasher: inout Hasher) {
+    @usableFromInline package func hash(into hasher: inout Hasher) {
         hasher.combine(id)
         for byte in name.utf8 { hasher.combine(byte) }
     }
 
-    public static func < (a: FieldID, b: FieldID) -> Bool {
+    @usableFromInline package static func < (a: FieldID, b: FieldID) -> Bool {
         a.id != b.id ? a.id < b.id : a.name.utf8.lexicographicallyPrecedes(b.name.utf8)
     }
 }

@@ -3,7 +3,7 @@
 /// The value that a write gave to a field.
 ///
 /// - Parameter Secret: a secret's bytes, or their range in a body.
-public enum FieldValue<Secret> {
+@usableFromInline package enum FieldValue<Secret> {
     /// The field was removed.
     case none
     /// The value of a field that is not a secret: see ``FieldContent``.
@@ -18,19 +18,19 @@ extension FieldValue: Equatable where Secret: Equatable {}
 extension FieldValue: Sendable where Secret: Sendable {}
 
 extension FieldValue {
-    @inlinable public var isNone: Bool { if case .none = self { true } else { false } }
-    @inlinable public var isErased: Bool { if case .erased = self { true } else { false } }
+    @inlinable package var isNone: Bool { if case .none = self { true } else { false } }
+    @inlinable package var isErased: Bool { if case .erased = self { true } else { false } }
 
     /// The bytes of a field that is not a secret.
-    public var plainBytes: [UInt8]? { if case .plain(let bytes) = self { bytes } else { nil } }
+    package var plainBytes: [UInt8]? { if case .plain(let bytes) = self { bytes } else { nil } }
 
     /// For ``FieldID/life``: whether the write created the item or kept it alive.
-    public var isLife: Bool { plainBytes?.first == 1 }
+    package var isLife: Bool { plainBytes?.first == 1 }
 
     /// The longest value stored in an entry, in bytes; longer ones are blobs.
-    public static var inlineLimit: Int { 64 << 10 }
+    package static var inlineLimit: Int { 64 << 10 }
 
-    @inlinable public func map<T, E: Error>(_ body: (Secret) throws(E) -> T) throws(E) -> FieldValue<T> {
+    @inlinable package func map<T, E: Error>(_ body: (Secret) throws(E) -> T) throws(E) -> FieldValue<T> {
         switch self {
         case .none: .none
         case .plain(let bytes): .plain(bytes)
@@ -43,7 +43,7 @@ extension FieldValue {
     /// A value of a field that is not a secret.
     ///
     /// - Throws: for bytes that no writer publishes.
-    public init(checking bytes: Span<UInt8>, of field: FieldID) throws(FormatError) {
+    package init(checking bytes: Span<UInt8>, of field: FieldID) throws(FormatError) {
         guard bytes.count <= FieldValue.inlineLimit, !field.isSecret else { throw .outOfBounds(.fieldValue) }
         try FieldContent.check(bytes, of: field)
         self = .plain(bytes.array(bytes.indices))
@@ -60,7 +60,7 @@ extension FieldValue {
     }
 
     /// The length in bytes, without the head.
-    @inlinable public func payloadLength(_ length: (Secret) -> Int) -> Int {
+    @inlinable package func payloadLength(_ length: (Secret) -> Int) -> Int {
         switch self {
         case .none, .erased: 0
         case .plain(let bytes): bytes.count

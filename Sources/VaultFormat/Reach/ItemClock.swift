@@ -6,20 +6,20 @@
 /// `own u64, told u64, erased u64, base number u16, base stamp u64, u16 n, { number u16, stamp u64 }*, u16 n`, then n
 /// fields: `id u16, u8 nameLength, name, u8 count, { number u16, stamp u64, mark u8 }*`. Numbers and fields ascend;
 /// within a field, the lowest write comes first.
-public struct ItemClock: Hashable, Sendable {
+package struct ItemClock: Hashable, Sendable {
     /// The greatest stamp that this device has given the item.
-    public var own: UInt64
+    package var own: UInt64
     /// The greatest stamp of an entry that mentioned the item.
-    public var told: UInt64
+    package var told: UInt64
     /// The greatest stamp of a head when the deleted item's values were erased; 0 if they are present.
-    public var erased: UInt64
+    package var erased: UInt64
     /// The write that most fields come from.
-    public var base: LocalDot
-    public var context: LocalContext
+    package var base: LocalDot
+    package var context: LocalContext
     /// The fields that do not have exactly one value, here, by ``base``; each with one or more marks.
-    public var fields: SortedMap<FieldID, [ClockMark]>
+    package var fields: SortedMap<FieldID, [ClockMark]>
 
-    public init(
+    package init(
         own: UInt64 = 0, told: UInt64 = 0, erased: UInt64 = 0, base: LocalDot, context: LocalContext,
         fields: SortedMap<FieldID, [ClockMark]> = [:]
     ) {
@@ -28,7 +28,7 @@ public struct ItemClock: Hashable, Sendable {
     }
 
     /// - Throws: for anything that ``encoded()`` does not produce.
-    public init(parsing bytes: Span<UInt8>) throws(FormatError) {
+    package init(parsing bytes: Span<UInt8>) throws(FormatError) {
         var context = LocalContext()
         var fields: SortedMap<FieldID, [ClockMark]> = [:]
         let head = try ItemClock.visit(bytes) { part in
@@ -42,7 +42,7 @@ public struct ItemClock: Hashable, Sendable {
     }
 
     /// - Throws: for a clock that no parser accepts.
-    public func encoded() throws(FormatError) -> [UInt8] {
+    package func encoded() throws(FormatError) -> [UInt8] {
         var writer = BodyWriter<Never>()
         for stamp in [own, told, erased] { writer.bytes.append(integer: stamp) }
         base.append(to: &writer.bytes)
@@ -66,7 +66,7 @@ public struct ItemClock: Hashable, Sendable {
     }
 
     /// ``own`` of a checked clock, without parsing the rest.
-    public static func own(of bytes: Span<UInt8>) -> UInt64 { bytes.count >= 8 ? bytes.integer(at: 0) : 0 }
+    package static func own(of bytes: Span<UInt8>) -> UInt64 { bytes.count >= 8 ? bytes.integer(at: 0) : 0 }
 
     /// - Throws: as ``init(parsing:)``.
     static func check(_ bytes: Span<UInt8>) throws(FormatError) { _ = try visit(bytes) { _ in } }

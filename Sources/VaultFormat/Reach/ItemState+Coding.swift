@@ -11,7 +11,7 @@ extension ItemState {
     /// The encoded length in bytes, without the table's entries for the logs of the context: 16 each, once per entry.
     ///
     /// - Parameter length: of a secret, in bytes.
-    @inlinable public func encodedLength(_ length: (Secret) -> Int) -> Int {
+    @inlinable package func encodedLength(_ length: (Secret) -> Int) -> Int {
         var total = ItemState.headLength + ItemState.contextLength * context.count
         for (field, values) in fields {
             total += field.encodedLength + 1

@@ -3,19 +3,19 @@
 /// The state of an item as known to a device: the live values of every field, and the writes that were seen.
 ///
 /// - Parameter Secret: a secret's bytes, or their range in a body.
-public struct ItemState<Secret> {
+@usableFromInline package struct ItemState<Secret> {
     /// The maximum number of simultaneous values of a field.
-    public static var valueLimit: Int { 255 }
+    package static var valueLimit: Int { 255 }
 
     /// A version-4 UUID.
-    public var id: ItemID
-    public var itemClass: ItemClass
+    @usableFromInline package var id: ItemID
+    @usableFromInline package var itemClass: ItemClass
     /// The greatest stamp seen of each log; covers the dots of all values.
-    public var context: SortedMap<LogID, UInt64>
+    @usableFromInline package var context: SortedMap<LogID, UInt64>
     /// At least one value per field, each with the name of its write.
-    public var fields: SortedMap<FieldID, SortedMap<Dot, FieldValue<Secret>>>
+    @usableFromInline package var fields: SortedMap<FieldID, SortedMap<Dot, FieldValue<Secret>>>
 
-    @inlinable public init(
+    @inlinable package init(
         id: ItemID, itemClass: ItemClass, context: SortedMap<LogID, UInt64> = [:],
         fields: SortedMap<FieldID, SortedMap<Dot, FieldValue<Secret>>> = [:]
     ) {
@@ -23,13 +23,13 @@ public struct ItemState<Secret> {
     }
 
     /// Whether the context covers a write: it was seen, and if its value is gone, that was replaced.
-    @inlinable public func hasSeen(_ dot: Dot) -> Bool { dot.stamp <= context[dot.log] ?? 0 }
+    @inlinable package func hasSeen(_ dot: Dot) -> Bool { dot.stamp <= context[dot.log] ?? 0 }
 
     /// Whether the state has the fields that every item requires.
-    public var hasRequiredFields: Bool { FieldContent.required.allSatisfy { fields[$0] != nil } }
+    package var hasRequiredFields: Bool { FieldContent.required.allSatisfy { fields[$0] != nil } }
 
     /// The same state with other secrets.
-    @inlinable public func map<T, E: Error>(_ body: (Secret) throws(E) -> T) throws(E) -> ItemState<T> {
+    @inlinable package func map<T, E: Error>(_ body: (Secret) throws(E) -> T) throws(E) -> ItemState<T> {
         var mapped = ItemState<T>(id: id, itemClass: itemClass, context: context)
         mapped.fields = try fields.mapValues { values throws(E) in
             try values.mapValues { value throws(E) in try value.map(body) }

@@ -6,20 +6,20 @@
 /// 16, seq u64, hash 32 }*`
 ///
 /// - Parameter Secret: the 32 bytes of the key, or their range in the body.
-public struct JoinGrant<Secret> {
+package struct JoinGrant<Secret> {
     static var message: UInt8 { 2 }
     static var headLength: Int { 98 }
 
-    public var realmID: RealmID
-    public var rosterSequence: UInt64
-    public var rosterHash: Bytes32
-    public var epoch: UInt32
-    public var key: Secret
+    package var realmID: RealmID
+    package var rosterSequence: UInt64
+    package var rosterHash: Bytes32
+    package var epoch: UInt32
+    package var key: Secret
     /// The heads of all logs, one each, written in the order of the logs. A remote that shows less is withholding
     /// records.
-    public var heads: [LogHead]
+    package var heads: [LogHead]
 
-    public init(
+    package init(
         realmID: RealmID, rosterSequence: UInt64, rosterHash: Bytes32, epoch: UInt32, key: Secret, heads: [LogHead]
     ) {
         (self.realmID, self.rosterSequence, self.rosterHash) = (realmID, rosterSequence, rosterHash)
@@ -27,19 +27,19 @@ public struct JoinGrant<Secret> {
     }
 
     /// The same grant with another secret.
-    public func map<T, E: Error>(_ body: (Secret) throws(E) -> T) throws(E) -> JoinGrant<T> {
+    package func map<T, E: Error>(_ body: (Secret) throws(E) -> T) throws(E) -> JoinGrant<T> {
         JoinGrant<T>(
             realmID: realmID, rosterSequence: rosterSequence, rosterHash: rosterHash, epoch: epoch,
             key: try body(key), heads: heads)
     }
 
     /// The encoded length in bytes, without the signature.
-    public var encodedLength: Int { JoinGrant.headLength + heads.count * LogHead.encodedLength }
+    package var encodedLength: Int { JoinGrant.headLength + heads.count * LogHead.encodedLength }
 
     /// The body in pieces; its secret has 32 bytes.
     ///
     /// - Throws: for a grant that no parser accepts; `.outOfBounds` if it is too large.
-    public func pieces() throws(FormatError) -> [BodyPiece<Secret>] {
+    package func pieces() throws(FormatError) -> [BodyPiece<Secret>] {
         guard rosterSequence >= 1 else { throw .invalid(.sequence) }
         var writer = BodyWriter<Secret>()
         BodyHead.append(.mailbox, JoinGrant.message, to: &writer.bytes)
@@ -62,7 +62,7 @@ extension JoinGrant where Secret == Range<Int> {
     ///
     /// - Parameter body: without the signature.
     /// - Throws: for anything that no writer produces.
-    public init(parsing body: Span<UInt8>) throws(FormatError) {
+    package init(parsing body: Span<UInt8>) throws(FormatError) {
         var reader = SpanReader(body)
         try BodyHead.parse(.mailbox, JoinGrant.message, &reader, of: body)
         realmID = try reader.sixteen(of: body, .body)

@@ -3,22 +3,22 @@
 /// A device's request to join the realm: the first message of its mailbox, without the signature.
 ///
 /// `version u16 = 1, kind u8 = 3, u8 1, signing key 32, box key 32, u8 nameLength, name`
-public struct JoinRequest: Hashable, Sendable {
+package struct JoinRequest: Hashable, Sendable {
     static let message: UInt8 = 1
 
     /// Ed25519.
-    public var signingKey: Bytes32
+    package var signingKey: Bytes32
     /// X25519.
-    public var boxKey: Bytes32
+    package var boxKey: Bytes32
     /// A valid name for a device of the roster.
-    public var name: String
+    package var name: String
 
-    public init(signingKey: Bytes32, boxKey: Bytes32, name: String) {
+    package init(signingKey: Bytes32, boxKey: Bytes32, name: String) {
         (self.signingKey, self.boxKey, self.name) = (signingKey, boxKey, name)
     }
 
     /// - Throws: for anything that ``encoded()`` does not produce.
-    public init(parsing body: Span<UInt8>) throws(FormatError) {
+    package init(parsing body: Span<UInt8>) throws(FormatError) {
         var reader = SpanReader(body)
         try BodyHead.parse(.mailbox, JoinRequest.message, &reader, of: body)
         signingKey = try reader.thirtyTwo(of: body, .device)
@@ -29,7 +29,7 @@ public struct JoinRequest: Hashable, Sendable {
     }
 
     /// - Throws: `.invalid(.device)` for an invalid name.
-    public func encoded() throws(FormatError) -> [UInt8] {
+    package func encoded() throws(FormatError) -> [UInt8] {
         guard RosterDevice.isName(name) else { throw .invalid(.device) }
         var output: [UInt8] = []
         BodyHead.append(.mailbox, JoinRequest.message, to: &output)

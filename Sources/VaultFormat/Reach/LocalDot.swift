@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// A write's name in the vault file, which numbers the logs locally. Ordered by the stamp, then the number.
-public struct LocalDot: Hashable, Comparable, Sendable {
-    public var number: UInt16
-    public var stamp: UInt64
+package struct LocalDot: Hashable, Comparable, Sendable {
+    package var number: UInt16
+    package var stamp: UInt64
 
-    public init(number: UInt16, stamp: UInt64) { (self.number, self.stamp) = (number, stamp) }
+    package init(number: UInt16, stamp: UInt64) { (self.number, self.stamp) = (number, stamp) }
 
-    public static func < (a: LocalDot, b: LocalDot) -> Bool { (a.stamp, a.number) < (b.stamp, b.number) }
+    package static func < (a: LocalDot, b: LocalDot) -> Bool { (a.stamp, a.number) < (b.stamp, b.number) }
 
     init(parsing reader: inout SpanReader, of bytes: Span<UInt8>) throws(FormatError) {
         number = try reader.integer(UInt16.self, of: bytes, .replication)
@@ -21,14 +21,14 @@ public struct LocalDot: Hashable, Comparable, Sendable {
 }
 
 /// The greatest stamp seen of each log, by the log's local number.
-public struct LocalContext: Hashable, Sendable {
+package struct LocalContext: Hashable, Sendable {
     /// In the order of the numbers, each once, with a stamp of at least 1.
-    public private(set) var entries: [LocalDot] = []
+    package private(set) var entries: [LocalDot] = []
 
-    public init() {}
+    package init() {}
 
     /// The stamp of a log; 0 if nothing of it was seen.
-    public subscript(number: UInt16) -> UInt64 {
+    package subscript(number: UInt16) -> UInt64 {
         get {
             let index = place(of: number)
             return index < entries.count && entries[index].number == number ? entries[index].stamp : 0

@@ -7,7 +7,7 @@ extension LogEntry {
     /// The encoded length in bytes, without the signature.
     ///
     /// - Parameter length: of a secret, in bytes.
-    public func encodedLength(_ length: (Secret) -> Int) -> Int {
+    package func encodedLength(_ length: (Secret) -> Int) -> Int {
         let fixed =
             LogEntry.headLength + tips.count * LogTip.encodedLength + trims.count * LogTrim.encodedLength
             + closes.count * LogHead.encodedLength + LogTable(of: items).logs.count * LogTable.entryLength
@@ -18,7 +18,7 @@ extension LogEntry {
     ///
     /// - Parameter length: of a secret, in bytes.
     /// - Throws: for an entry that no parser accepts; `.outOfBounds` if it is too large.
-    public func pieces(_ length: (Secret) -> Int) throws(FormatError) -> [BodyPiece<Secret>] {
+    package func pieces(_ length: (Secret) -> Int) throws(FormatError) -> [BodyPiece<Secret>] {
         try BodyHead.check(sequence, previous)
         guard Dot.stamps.contains(hlc) else { throw .invalid(.body) }
         try LogTip.check(tips)
@@ -57,7 +57,7 @@ extension LogEntry where Secret == Range<Int> {
     ///   - body: without the signature.
     ///   - withItems: whether the items are also read and checked.
     /// - Throws: for anything that no writer produces.
-    public init(parsing body: Span<UInt8>, withItems: Bool = true) throws(FormatError) {
+    package init(parsing body: Span<UInt8>, withItems: Bool = true) throws(FormatError) {
         var reader = SpanReader(body)
         try BodyHead.parse(.log, 0, &reader, of: body)
         epoch = try reader.integer(UInt32.self, of: body, .body)

@@ -3,35 +3,35 @@
 /// The content of a log's record, without its signature. Each property is a field of the format.
 ///
 /// - Parameter Secret: a secret's bytes, or their range in the body.
-public struct LogEntry<Secret> {
-    public var epoch: UInt32
-    public var realmID: RealmID
-    public var logID: LogID
-    public var deviceID: DeviceID
+package struct LogEntry<Secret> {
+    package var epoch: UInt32
+    package var realmID: RealmID
+    package var logID: LogID
+    package var deviceID: DeviceID
     /// From 1.
-    public var sequence: UInt64
+    package var sequence: UInt64
     /// The hash of the previous entry; zeros for the first.
-    public var previous: Bytes32
+    package var previous: Bytes32
     /// The entry's stamp, greater than that of the previous entry.
-    public var hlc: UInt64
+    package var hlc: UInt64
     /// The stamp up to which the author has applied all other open logs.
-    public var ack: UInt64
+    package var ack: UInt64
     /// The hash of the logs and devices that the author recognizes.
-    public var logset: UInt64
-    public var rosterSequence: UInt64
-    public var rosterHash: Bytes32
+    package var logset: UInt64
+    package var rosterSequence: UInt64
+    package var rosterHash: Bytes32
     /// The sum of the heads that the author has applied, and the sum of its items; both 0 if not stated.
-    public var at: UInt64
-    public var sum: UInt64
+    package var at: UInt64
+    package var sum: UInt64
     /// At most 32, of different logs, in the author's order.
-    public var tips: [LogTip]
+    package var tips: [LogTip]
     /// Of different logs; written in the order of the logs.
-    public var trims: [LogTrim]
+    package var trims: [LogTrim]
     /// The last entries of logs that the author abandoned, of different logs; written in the order of the logs.
-    public var closes: [LogHead]
-    public var items: [ItemState<Secret>]
+    package var closes: [LogHead]
+    package var items: [ItemState<Secret>]
 
-    public init(
+    package init(
         epoch: UInt32, realmID: RealmID, logID: LogID, deviceID: DeviceID, sequence: UInt64, previous: Bytes32,
         hlc: UInt64, ack: UInt64 = 0, logset: UInt64, rosterSequence: UInt64, rosterHash: Bytes32, at: UInt64 = 0,
         sum: UInt64 = 0, tips: [LogTip] = [], trims: [LogTrim] = [], closes: [LogHead] = [],
@@ -45,7 +45,7 @@ public struct LogEntry<Secret> {
     }
 
     /// The same entry with other secrets.
-    public func map<T, E: Error>(_ body: (Secret) throws(E) -> T) throws(E) -> LogEntry<T> {
+    package func map<T, E: Error>(_ body: (Secret) throws(E) -> T) throws(E) -> LogEntry<T> {
         var states: [ItemState<T>] = []
         states.reserveCapacity(items.count)
         for item in items { states.append(try item.map(body)) }

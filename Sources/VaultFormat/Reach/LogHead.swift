@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// A position in a log: an entry's number and the hash of its record.
-public struct LogHead: Hashable, Sendable {
-    public static let encodedLength = 56
+package struct LogHead: Hashable, Sendable {
+    package static let encodedLength = 56
 
-    public var log: LogID
+    package var log: LogID
     /// From 1, as a record's number.
-    public var sequence: UInt64
-    public var hash: Bytes32
+    package var sequence: UInt64
+    package var hash: Bytes32
 
-    public init(log: LogID, sequence: UInt64, hash: Bytes32) {
+    package init(log: LogID, sequence: UInt64, hash: Bytes32) {
         (self.log, self.sequence, self.hash) = (log, sequence, hash)
     }
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// The table of logs that the clocks of an entry's items refer to by index.
-public struct LogTable: Sendable {
+package struct LogTable: Sendable {
     static let entryLength = 16
 
     /// In ascending order, each once.
-    public let logs: [LogID]
+    package let logs: [LogID]
     private var isUsed: [Bool]
 
     /// Makes the table of the logs that items name, all of which are in the contexts.

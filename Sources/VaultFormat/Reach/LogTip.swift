@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// A head that an entry's author had applied, cited by no other head and not yet by its log.
-public struct LogTip: Hashable, Sendable {
+package struct LogTip: Hashable, Sendable {
     /// The maximum number per entry.
-    public static let limit = 32
+    package static let limit = 32
     static let encodedLength = 72
 
-    public var log: LogID
-    public var device: DeviceID
+    package var log: LogID
+    package var device: DeviceID
     /// From 1, as a record's number.
-    public var sequence: UInt64
-    public var hash: Bytes32
+    package var sequence: UInt64
+    package var hash: Bytes32
 
-    public init(log: LogID, device: DeviceID, sequence: UInt64, hash: Bytes32) {
+    package init(log: LogID, device: DeviceID, sequence: UInt64, hash: Bytes32) {
         (self.log, self.device, self.sequence, self.hash) = (log, device, sequence, hash)
     }
 

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// The start of a log whose first records were removed.
-public struct LogTrim: Hashable, Sendable {
+package struct LogTrim: Hashable, Sendable {
     static let encodedLength = 56
 
-    public var log: LogID
+    package var log: LogID
     /// The number of the first remaining record, 1 or more.
-    public var base: UInt64
+    package var base: UInt64
     /// The hash of the previous record; zeros if there is none.
-    public var hash: Bytes32
+    package var hash: Bytes32
 
-    public init(log: LogID, base: UInt64, hash: Bytes32) { (self.log, self.base, self.hash) = (log, base, hash) }
+    package init(log: LogID, base: UInt64, hash: Bytes32) { (self.log, self.base, self.hash) = (log, base, hash) }
 
     init(parsing reader: inout SpanReader, of body: Span<UInt8>) throws(FormatError) {
         log = try reader.sixteen(of: body, .trims)

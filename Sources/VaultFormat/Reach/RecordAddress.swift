@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// The kinds of records at a remote.
-public enum RecordKind: UInt8, CaseIterable, Sendable {
+package enum RecordKind: UInt8, CaseIterable, Sendable {
     /// The members of the realm: a single chain.
     case roster = 0
     /// The writes of one device.
@@ -12,33 +12,33 @@ public enum RecordKind: UInt8, CaseIterable, Sendable {
     case mailbox
 
     /// The longest record, in bytes.
-    public var limit: Int { self == .roster ? 1 << 20 : 256 << 10 }
+    package var limit: Int { self == .roster ? 1 << 20 : 256 << 10 }
 }
 
 /// A sequence of records, numbered from 1.
-public struct RecordStream: Hashable, Comparable, Sendable {
-    public let kind: RecordKind
-    public let name: Bytes16
+package struct RecordStream: Hashable, Comparable, Sendable {
+    package let kind: RecordKind
+    package let name: Bytes16
 
-    public init(_ kind: RecordKind, _ name: Bytes16) { (self.kind, self.name) = (kind, name) }
+    package init(_ kind: RecordKind, _ name: Bytes16) { (self.kind, self.name) = (kind, name) }
 
-    public static func < (a: RecordStream, b: RecordStream) -> Bool {
+    package static func < (a: RecordStream, b: RecordStream) -> Bool {
         (a.kind.rawValue, a.name) < (b.kind.rawValue, b.name)
     }
 }
 
 /// The address of a record at every remote of its realm.
-public struct RecordAddress: Hashable, Comparable, Sendable {
+package struct RecordAddress: Hashable, Comparable, Sendable {
     /// The valid record numbers, which fit PostgreSQL's bigint, such that there is always a next one.
-    public static let sequences: ClosedRange<UInt64> = 1...UInt64(Int64.max)
+    package static let sequences: ClosedRange<UInt64> = 1...UInt64(Int64.max)
 
-    public let stream: RecordStream
+    package let stream: RecordStream
     /// A number in ``sequences``.
-    public let sequence: UInt64
+    package let sequence: UInt64
 
-    public init(_ stream: RecordStream, _ sequence: UInt64) { (self.stream, self.sequence) = (stream, sequence) }
+    package init(_ stream: RecordStream, _ sequence: UInt64) { (self.stream, self.sequence) = (stream, sequence) }
 
-    public static func < (a: RecordAddress, b: RecordAddress) -> Bool {
+    package static func < (a: RecordAddress, b: RecordAddress) -> Bool {
         (a.stream, a.sequence) < (b.stream, b.sequence)
     }
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// The rights of a device.
-public enum DeviceRole: UInt8, CaseIterable, Sendable {
+package enum DeviceRole: UInt8, CaseIterable, Sendable {
     /// May write, and change the roster.
     case owner = 1
     case writer
@@ -12,22 +12,22 @@ public enum DeviceRole: UInt8, CaseIterable, Sendable {
 }
 
 /// A device in the roster.
-public struct RosterDevice: Hashable, Sendable {
-    public var id: DeviceID
+package struct RosterDevice: Hashable, Sendable {
+    package var id: DeviceID
     /// Ed25519.
-    public var signingKey: Bytes32
+    package var signingKey: Bytes32
     /// X25519.
-    public var boxKey: Bytes32
-    public var role: DeviceRole
+    package var boxKey: Bytes32
+    package var role: DeviceRole
     /// 1 to 255 bytes without control characters.
-    public var name: String
+    package var name: String
 
-    public init(id: DeviceID, signingKey: Bytes32, boxKey: Bytes32, role: DeviceRole, name: String) {
+    package init(id: DeviceID, signingKey: Bytes32, boxKey: Bytes32, role: DeviceRole, name: String) {
         (self.id, self.signingKey, self.boxKey, self.role, self.name) = (id, signingKey, boxKey, role, name)
     }
 
     /// Whether the name is valid for a device.
-    public static func isName(_ name: String) -> Bool { ValueFields.isName(name) }
+    package static func isName(_ name: String) -> Bool { ValueFields.isName(name) }
 
     init(parsing reader: inout SpanReader, of body: Span<UInt8>) throws(FormatError) {
         id = try reader.sixteen(of: body, .device)

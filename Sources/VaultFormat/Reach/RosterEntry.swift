@@ -6,22 +6,22 @@
 /// operations.
 ///
 /// - Parameter Secret: the 32 bytes of a key, or their range in the body.
-public struct RosterEntry<Secret> {
+package struct RosterEntry<Secret> {
     static var headLength: Int { 90 }
 
-    public var epoch: UInt32
-    public var realmID: RealmID
+    package var epoch: UInt32
+    package var realmID: RealmID
     /// From 1.
-    public var sequence: UInt64
+    package var sequence: UInt64
     /// The hash of the previous record; zeros for the first.
-    public var previous: Bytes32
-    public var signer: DeviceID
-    public var hlc: UInt64
+    package var previous: Bytes32
+    package var signer: DeviceID
+    package var hlc: UInt64
     /// At least one, in the order of ``RosterOperation``'s cases, of which only ``RosterOperation/enrol(_:)`` and
     /// ``RosterOperation/remove(_:cuts:)`` can occur more than once.
-    public var operations: [RosterOperation<Secret>]
+    package var operations: [RosterOperation<Secret>]
 
-    public init(
+    package init(
         epoch: UInt32, realmID: RealmID, sequence: UInt64, previous: Bytes32, signer: DeviceID, hlc: UInt64,
         operations: [RosterOperation<Secret>]
     ) {
@@ -30,7 +30,7 @@ public struct RosterEntry<Secret> {
     }
 
     /// The same entry with other secrets.
-    public func map<T, E: Error>(_ body: (Secret) throws(E) -> T) throws(E) -> RosterEntry<T> {
+    package func map<T, E: Error>(_ body: (Secret) throws(E) -> T) throws(E) -> RosterEntry<T> {
         var mapped: [RosterOperation<T>] = []
         for operation in operations { mapped.append(try operation.map(body)) }
         return RosterEntry<T>(
@@ -39,12 +39,12 @@ public struct RosterEntry<Secret> {
     }
 
     /// The encoded length in bytes, without the signature.
-    public var encodedLength: Int { operations.reduce(RosterEntry.headLength) { $0 + $1.encodedLength } }
+    package var encodedLength: Int { operations.reduce(RosterEntry.headLength) { $0 + $1.encodedLength } }
 
     /// The body in pieces; every secret in it has 32 bytes.
     ///
     /// - Throws: for an entry that no parser accepts; `.outOfBounds` if it is too large.
-    public func pieces() throws(FormatError) -> [BodyPiece<Secret>] {
+    package func pieces() throws(FormatError) -> [BodyPiece<Secret>] {
         try BodyHead.check(sequence, previous)
         try RosterOperation.check(operations, sequence)
         var writer = BodyWriter<Secret>()
@@ -69,7 +69,7 @@ extension RosterEntry where Secret == Range<Int> {
     ///
     /// - Parameter body: without the signature.
     /// - Throws: for anything that no writer produces.
-    public init(parsing body: Span<UInt8>) throws(FormatError) {
+    package init(parsing body: Span<UInt8>) throws(FormatError) {
         var reader = SpanReader(body)
         try BodyHead.parse(.roster, 0, &reader, of: body)
         epoch = try reader.integer(UInt32.self, of: body, .body)

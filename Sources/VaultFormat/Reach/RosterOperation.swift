@@ -3,7 +3,7 @@
 /// A change of the roster: `type u8, length u32, bytes`.
 ///
 /// - Parameter Secret: the 32 bytes of a key, or their range in the body.
-public enum RosterOperation<Secret> {
+package enum RosterOperation<Secret> {
     /// Founds the realm: `founder 16, recovery device 16, recoveryMAC 32`.
     case genesis(founder: DeviceID, recovery: DeviceID, recoveryMAC: Bytes32)
     /// `deviceID 16, signing key 32, box key 32, role u8, u8 nameLength, name`

@@ -3,29 +3,29 @@
 /// A record as stored at remotes: a plain part, a nonce and a box.
 ///
 /// `"VLR1", epoch u32; of the roster: u16 n, n * 80 bytes of seals, u16 m, m * 112 bytes of farewells; nonce 24, box`
-public struct SealedRecord: Equatable, Sendable {
+package struct SealedRecord: Equatable, Sendable {
     /// An epoch key in a `crypto_box_seal`, in bytes.
-    public static let sealLength = 80
+    package static let sealLength = 80
     /// An Ed25519 signature in a `crypto_box_seal`, in bytes.
-    public static let farewellLength = 112
+    package static let farewellLength = 112
     /// The minimum length of the padded plaintext: see ``Padding``.
-    public static let contentMinimum = 512
+    package static let contentMinimum = 512
 
     private static let magic = Array("VLR1".utf8)
     private static let headLength = 8
 
     /// The whole record.
-    public let bytes: [UInt8]
-    public let epoch: UInt32
+    package let bytes: [UInt8]
+    package let epoch: UInt32
     /// The range of the seals, in the order of the roster.
-    public let seals: Range<Int>
+    package let seals: Range<Int>
     /// The range of the farewells to removed devices.
-    public let farewells: Range<Int>
-    public let nonce: Range<Int>
-    public let box: Range<Int>
+    package let farewells: Range<Int>
+    package let nonce: Range<Int>
+    package let box: Range<Int>
 
     /// - Throws: for a record of another form, or longer than its kind allows.
-    public init(parsing bytes: [UInt8], _ kind: RecordKind) throws(FormatError) {
+    package init(parsing bytes: [UInt8], _ kind: RecordKind) throws(FormatError) {
         guard bytes.count <= kind.limit else { throw .outOfBounds(.record) }
         let span = bytes.span
         var reader = SpanReader(span)
@@ -49,21 +49,21 @@ public struct SealedRecord: Equatable, Sendable {
     }
 
     /// The range before the nonce: in a roster record, its signature covers this as well.
-    public var plainPart: Range<Int> { 0..<nonce.lowerBound }
+    package var plainPart: Range<Int> { 0..<nonce.lowerBound }
 
-    public var sealCount: Int { seals.count / SealedRecord.sealLength }
+    package var sealCount: Int { seals.count / SealedRecord.sealLength }
 
-    public var farewellCount: Int { farewells.count / SealedRecord.farewellLength }
+    package var farewellCount: Int { farewells.count / SealedRecord.farewellLength }
 
     /// The range of a seal; `nil` if there are fewer.
-    public func seal(at index: Int) -> Range<Int>? {
+    package func seal(at index: Int) -> Range<Int>? {
         guard (0..<sealCount).contains(index) else { return nil }
         let start = seals.lowerBound + index * SealedRecord.sealLength
         return start..<start + SealedRecord.sealLength
     }
 
     /// The range of a farewell; `nil` if there are fewer.
-    public func farewell(at index: Int) -> Range<Int>? {
+    package func farewell(at index: Int) -> Range<Int>? {
         guard (0..<farewellCount).contains(index) else { return nil }
         let start = farewells.lowerBound + index * SealedRecord.farewellLength
         return start..<start + SealedRecord.farewellLength
@@ -74,7 +74,7 @@ public struct SealedRecord: Equatable, Sendable {
     /// - Parameters:
     ///   - seals: 80 bytes each; only for the roster.
     ///   - farewells: 112 bytes each; only for the roster.
-    public static func plainPart(
+    package static func plainPart(
         _ kind: RecordKind, epoch: UInt32, seals: [[UInt8]] = [], farewells: [[UInt8]] = []
     ) throws(FormatError) -> [UInt8] {
         var output = magic
@@ -94,7 +94,7 @@ public struct SealedRecord: Equatable, Sendable {
     /// The length of a record, in bytes.
     ///
     /// - Parameter count: the length of the plaintext, before padding.
-    public static func length(
+    package static func length(
         sealing count: Int, _ kind: RecordKind, sealCount: Int = 0, farewellCount: Int = 0
     ) -> Int {
         let parts = kind == .roster ? 4 + sealCount * sealLength + farewellCount * farewellLength : 0

@@ -3,33 +3,34 @@
 /// A dictionary for few keys, in their order: an item has a dozen fields, and most fields have one value.
 ///
 /// Inlinable throughout: without specialization for its types it is many times slower.
-public struct SortedMap<Key: Comparable, Value>: RandomAccessCollection, ExpressibleByDictionaryLiteral {
-    public typealias Element = (key: Key, value: Value)
+@usableFromInline
+package struct SortedMap<Key: Comparable, Value>: RandomAccessCollection, ExpressibleByDictionaryLiteral {
+    @usableFromInline package typealias Element = (key: Key, value: Value)
 
     @usableFromInline var elements: [Element] = []
 
-    @inlinable public init() {}
+    @inlinable package init() {}
 
     /// For repeated keys, the last value counts.
-    @inlinable public init(dictionaryLiteral elements: (Key, Value)...) {
+    @inlinable package init(dictionaryLiteral elements: (Key, Value)...) {
         for (key, value) in elements { self[key] = value }
     }
 
     /// - Parameter elements: unique keys and their values.
-    @inlinable public init(uniqueKeysWithValues elements: some Sequence<(Key, Value)>) {
+    @inlinable package init(uniqueKeysWithValues elements: some Sequence<(Key, Value)>) {
         for (key, value) in elements { self[key] = value }
     }
 
     @usableFromInline init(sorted elements: [Element]) { self.elements = elements }
 
-    @inlinable public mutating func reserveCapacity(_ count: Int) { elements.reserveCapacity(count) }
+    @inlinable package mutating func reserveCapacity(_ count: Int) { elements.reserveCapacity(count) }
 
-    @inlinable public var startIndex: Int { 0 }
-    @inlinable public var endIndex: Int { elements.count }
-    @inlinable public subscript(position: Int) -> Element { elements[position] }
+    @inlinable package var startIndex: Int { 0 }
+    @inlinable package var endIndex: Int { elements.count }
+    @inlinable package subscript(position: Int) -> Element { elements[position] }
 
-    @inlinable public var keys: [Key] { elements.map(\.key) }
-    @inlinable public var values: [Value] { elements.map(\.value) }
+    @inlinable package var keys: [Key] { elements.map(\.key) }
+    @inlinable package var values: [Value] { elements.map(\.value) }
 
     /// The index of the key, or where it would be inserted.
     @inlinable func place(of key: Key) -> (index: Int, isHere: Bool) {
@@ -43,7 +44,7 @@ public struct SortedMap<Key: Comparable, Value>: RandomAccessCollection, Express
         return (low, !(key < elements[low].key))
     }
 
-    @inlinable public subscript(key: Key) -> Value? {
+    @inlinable package subscript(key: Key) -> Value? {
         get {
             let (index, isHere) = place(of: key)
             return isHere ? elements[index].value : nil
@@ -59,7 +60,7 @@ public struct SortedMap<Key: Comparable, Value>: RandomAccessCollection, Express
         }
     }
 
-    @inlinable public subscript(key: Key, default fallback: @autoclosure () -> Value) -> Value {
+    @inlinable package subscript(key: Key, default fallback: @autoclosure () -> Value) -> Value {
         get { self[key] ?? fallback() }
         _modify {
             let (index, isHere) = place(of: key)
@@ -68,7 +69,7 @@ public struct SortedMap<Key: Comparable, Value>: RandomAccessCollection, Express
         }
     }
 
-    @inlinable public func mapValues<T, E: Error>(_ body: (Value) throws(E) -> T) throws(E) -> SortedMap<Key, T> {
+    @inlinable package func mapValues<T, E: Error>(_ body: (Value) throws(E) -> T) throws(E) -> SortedMap<Key, T> {
         var mapped: [(key: Key, value: T)] = []
         mapped.reserveCapacity(elements.count)
         for (key, value) in elements { mapped.append((key, try body(value))) }
@@ -76,32 +77,32 @@ public struct SortedMap<Key: Comparable, Value>: RandomAccessCollection, Express
     }
 
     /// Visits the elements where they are. A loop over them retains and releases each key and each value.
-    @inlinable public func visit(_ body: (_ key: borrowing Key, _ value: borrowing Value) -> Void) {
+    @inlinable package func visit(_ body: (_ key: borrowing Key, _ value: borrowing Value) -> Void) {
         let span = elements.span
         for index in span.indices { body(span[index].key, span[index].value) }
     }
 
     /// The keys for which the body returns a value.
-    @inlinable public func compactMapValues<T>(_ body: (Key, Value) -> T?) -> SortedMap<Key, T> {
+    @inlinable package func compactMapValues<T>(_ body: (Key, Value) -> T?) -> SortedMap<Key, T> {
         var mapped: [(key: Key, value: T)] = []
         mapped.reserveCapacity(elements.count)
         for (key, value) in elements { if let made = body(key, value) { mapped.append((key, made)) } }
         return SortedMap<Key, T>(sorted: mapped)
     }
 
-    @inlinable public func filter(_ isIncluded: (Element) throws -> Bool) rethrows -> SortedMap {
+    @inlinable package func filter(_ isIncluded: (Element) throws -> Bool) rethrows -> SortedMap {
         SortedMap(sorted: try elements.filter(isIncluded))
     }
 }
 
 extension SortedMap: Equatable where Value: Equatable {
-    @inlinable public static func == (a: SortedMap, b: SortedMap) -> Bool {
+    @inlinable package static func == (a: SortedMap, b: SortedMap) -> Bool {
         a.count == b.count && zip(a, b).allSatisfy { $0.key == $1.key && $0.value == $1.value }
     }
 }
 
 extension SortedMap: Hashable where Key: Hashable, Value: Hashable {
-    @inlinable public func hash(into hasher: inout Hasher) {
+    @inlinable package func hash(into hasher: inout Hasher) {
         for (key, value) in elements {
             hasher.combine(key)
             hasher.combine(value)

@@ -3,24 +3,24 @@
 /// A position in a span that is read front to back; never traps on short input.
 ///
 /// The same span is passed to each call, since it cannot be stored.
-public struct SpanReader: Sendable {
-    public private(set) var offset: Int
-    private let end: Int
+@usableFromInline package struct SpanReader: Sendable {
+    @usableFromInline package private(set) var offset: Int
+    @usableFromInline let end: Int
 
-    public init(_ range: Range<Int>) { (offset, end) = (range.lowerBound, range.upperBound) }
+    @inlinable package init(_ range: Range<Int>) { (offset, end) = (range.lowerBound, range.upperBound) }
 
-    public init(_ bytes: Span<UInt8>) { self.init(0..<bytes.count) }
+    @inlinable package init(_ bytes: Span<UInt8>) { self.init(0..<bytes.count) }
 
-    public var remaining: Int { end - offset }
+    @inlinable package var remaining: Int { end - offset }
 
     /// Skips `count` bytes and returns their range.
-    public mutating func take(_ count: Int, _ field: FormatField) throws(FormatError) -> Range<Int> {
+    @usableFromInline package mutating func take(_ count: Int, _ field: FormatField) throws(FormatError) -> Range<Int> {
         guard count >= 0, count <= remaining else { throw .truncated(field) }
         defer { offset += count }
         return offset..<offset + count
     }
 
-    public mutating func integer<I: FixedWidthInteger & UnsignedInteger & BitwiseCopyable>(
+    package mutating func integer<I: FixedWidthInteger & UnsignedInteger & BitwiseCopyable>(
         _ type: I.Type, of bytes: Span<UInt8>, _ field: FormatField
     )
         throws(FormatError) -> I
@@ -28,11 +28,11 @@ public struct SpanReader: Sendable {
         bytes.extracting(try take(MemoryLayout<I>.size, field)).integer(at: 0)
     }
 
-    public mutating func sixteen(of bytes: Span<UInt8>, _ field: FormatField) throws(FormatError) -> Bytes16 {
+    package mutating func sixteen(of bytes: Span<UInt8>, _ field: FormatField) throws(FormatError) -> Bytes16 {
         Bytes16(bytes.extracting(try take(Bytes16.length, field)))
     }
 
-    public mutating func thirtyTwo(of bytes: Span<UInt8>, _ field: FormatField) throws(FormatError) -> Bytes32 {
+    package mutating func thirtyTwo(of bytes: Span<UInt8>, _ field: FormatField) throws(FormatError) -> Bytes32 {
         Bytes32(bytes.extracting(try take(Bytes32.length, field)))
     }
 

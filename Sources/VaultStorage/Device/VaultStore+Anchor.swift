@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 internal import SystemPackage
 internal import VaultCrypto
-public import VaultFormat
+package import VaultFormat
 
 // The device's record of the vault, kept outside the file. An attacker who rolls back both is not detected.
 
@@ -143,7 +143,7 @@ extension VaultStore {
 
     /// Accepts an older copy, or whatever vault is at the path now, as the newest state: the file is rewritten, so that
     /// two histories never share a generation.
-    public func acceptAsNewest() throws(StorageError) {
+    package func acceptAsNewest() throws(StorageError) {
         try withWriterLock { () throws(StorageError) in
             try rewrite(above: anchorFiles?.found().map(\.anchor) ?? [])
             if log.isLost { try reopen() }
@@ -164,7 +164,7 @@ extension Anchor {
 extension LockedStore {
     /// The device's records of the newest state seen at this place, which cannot be verified without a key; empty if
     /// none.
-    public var anchors: [Anchor] {
+    package var anchors: [Anchor] {
         AnchorFiles(of: location, environment)?.found().map(\.anchor).filter { $0.resolvedName != nil } ?? []
     }
 }

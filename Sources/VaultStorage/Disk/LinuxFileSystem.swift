@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 internal import CLinux
 internal import Glibc
-public import SystemPackage
+package import SystemPackage
 
 /// The real disk.
-public struct LinuxFileSystem: VaultFileSystem {
-    public init() {}
+package struct LinuxFileSystem: VaultFileSystem {
+    package init() {}
 
-    public func resolve(_ path: FilePath) throws(Errno) -> FilePath {
+    package func resolve(_ path: FilePath) throws(Errno) -> FilePath {
         var current = path
         for _ in 0..<40 {
             guard let target = try readLink(current) else {
@@ -20,13 +20,13 @@ public struct LinuxFileSystem: VaultFileSystem {
         throw .tooManySymbolicLinkLevels
     }
 
-    public func workingDirectory() throws(Errno) -> FilePath {
+    package func workingDirectory() throws(Errno) -> FilePath {
         guard let path = unsafe getcwd(nil, 0) else { throw Errno(rawValue: errno) }
         defer { unsafe free(path) }
         return unsafe FilePath(platformString: path)
     }
 
-    public func createDirectories(_ path: FilePath) throws(Errno) {
+    package func createDirectories(_ path: FilePath) throws(Errno) {
         var made = FilePath()
         made.root = path.root
         for component in path.components {
@@ -43,14 +43,14 @@ public struct LinuxFileSystem: VaultFileSystem {
         guard isDirectory(path) else { throw .notDirectory }
     }
 
-    public func openDirectory(_ path: FilePath) throws(Errno) -> any VaultDirectory {
+    package func openDirectory(_ path: FilePath) throws(Errno) -> any VaultDirectory {
         let descriptor = try Descriptor(at: AT_FDCWD, path.string, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
         return LinuxDirectory(path: path, descriptor: descriptor)
     }
 
-    public var user: UInt32 { geteuid() }
+    package var user: UInt32 { geteuid() }
 
-    public func isPrivateGroup(_ group: UInt32) -> Bool {
+    package func isPrivateGroup(_ group: UInt32) -> Bool {
         // The records are valid until the next call of the same function.
         guard let account = unsafe getpwuid(geteuid()), unsafe account.pointee.pw_gid == group,
             let entry = unsafe getgrgid(group)
@@ -61,9 +61,9 @@ public struct LinuxFileSystem: VaultFileSystem {
         return unsafe entry.pointee.gr_mem == nil || entry.pointee.gr_mem.pointee == nil
     }
 
-    public var fileSizeLimit: Int { Int(clamping: clinux_file_size_limit()) }
+    package var fileSizeLimit: Int { Int(clamping: clinux_file_size_limit()) }
 
-    public var availableMemory: UInt64? {
+    package var availableMemory: UInt64? {
         guard let descriptor = try? Descriptor(at: AT_FDCWD, "/proc/meminfo", O_RDONLY | O_CLOEXEC),
             let bytes = try? descriptor.read(4096, at: 0)
         else { return nil }
@@ -368,22 +368,22 @@ private func secondsSince2001(_ time: timespec) -> Double {
 }
 
 /// The kernel's clocks.
-public struct SystemClock: VaultClock {
-    public init() {}
+package struct SystemClock: VaultClock {
+    package init() {}
 
-    public var now: Double {
+    package var now: Double {
         var time = timespec()
         unsafe clock_gettime(CLOCK_REALTIME, &time)
         return secondsSince2001(time)
     }
 
-    public var uptime: Duration {
+    package var uptime: Duration {
         var time = timespec()
         unsafe clock_gettime(CLOCK_MONOTONIC, &time)
         return .seconds(time.tv_sec) + .nanoseconds(time.tv_nsec)
     }
 
-    public func sleep(for duration: Duration) {
+    package func sleep(for duration: Duration) {
         let (seconds, attoseconds) = duration.components
         var time = timespec(tv_sec: Int(seconds), tv_nsec: Int(attoseconds / 1_000_000_000))
         unsafe nanosleep(&time, nil)

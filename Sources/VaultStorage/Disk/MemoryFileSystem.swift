@@ -1,23 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 internal import Synchronization
-public import SystemPackage
+package import SystemPackage
 
 /// Private files that live as long as the value: for the tests of applications.
-public final class MemoryFileSystem: VaultFileSystem {
+package final class MemoryFileSystem: VaultFileSystem {
     private let root = MemoryDirectory(path: "/")
 
-    public init() {}
+    package init() {}
 
-    public func resolve(_ path: FilePath) throws(Errno) -> FilePath { path.lexicallyNormalized() }
+    package func resolve(_ path: FilePath) throws(Errno) -> FilePath { path.lexicallyNormalized() }
 
-    public func workingDirectory() throws(Errno) -> FilePath { "/" }
+    package func workingDirectory() throws(Errno) -> FilePath { "/" }
 
-    public func createDirectories(_ path: FilePath) throws(Errno) {
+    package func createDirectories(_ path: FilePath) throws(Errno) {
         var directory = root
         for name in Self.names(in: path) { directory = try directory.child(name, creating: true) }
     }
 
-    public func openDirectory(_ path: FilePath) throws(Errno) -> any VaultDirectory {
+    package func openDirectory(_ path: FilePath) throws(Errno) -> any VaultDirectory {
         var directory = root
         for name in Self.names(in: path) { directory = try directory.child(name, creating: false) }
         return directory
@@ -26,13 +26,13 @@ public final class MemoryFileSystem: VaultFileSystem {
     /// The components, as texts: each operation on a path takes many times as long without optimization.
     private static func names(in path: FilePath) -> [String] { path.string.split(separator: "/").map(String.init) }
 
-    public var user: UInt32 { 0 }
+    package var user: UInt32 { 0 }
 
-    public func isPrivateGroup(_ group: UInt32) -> Bool { true }
+    package func isPrivateGroup(_ group: UInt32) -> Bool { true }
 
-    public var fileSizeLimit: Int { .max }
+    package var fileSizeLimit: Int { .max }
 
-    public var availableMemory: UInt64? { nil }
+    package var availableMemory: UInt64? { nil }
 }
 
 private final class MemoryDirectory: VaultDirectory {

@@ -1,23 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
-public import SystemPackage
+package import SystemPackage
 
 /// The status of a file, as returned by `lstat` or `fstat`.
-public struct FileStatus: Equatable, Sendable {
-    public enum Kind: Sendable { case regular, directory, symbolicLink, other }
+package struct FileStatus: Equatable, Sendable {
+    package enum Kind: Sendable { case regular, directory, symbolicLink, other }
 
-    public var kind: Kind
-    public var device: UInt64
-    public var inode: UInt64
-    public var size: Int
-    public var owner: UInt32
-    public var group: UInt32
+    package var kind: Kind
+    package var device: UInt64
+    package var inode: UInt64
+    package var size: Int
+    package var owner: UInt32
+    package var group: UInt32
     /// The low twelve bits.
-    public var mode: UInt32
-    public var links: Int
+    package var mode: UInt32
+    package var links: Int
     /// The time of the last modification, in seconds since 2001, by the file system's clock.
-    public var modified: Double
+    package var modified: Double
 
-    public init(
+    package init(
         kind: Kind, device: UInt64, inode: UInt64, size: Int, owner: UInt32, group: UInt32, mode: UInt32, links: Int,
         modified: Double = 0
     ) {
@@ -36,7 +36,7 @@ public struct FileStatus: Equatable, Sendable {
 }
 
 /// The port to the disk: all disk access of ``VaultStore`` goes through it, so that crashes can be enumerated.
-public protocol VaultFileSystem: Sendable {
+package protocol VaultFileSystem: Sendable {
     /// The path with every symbolic link followed; its last component need not exist.
     func resolve(_ path: FilePath) throws(Errno) -> FilePath
     /// The directory to which relative paths refer.
@@ -55,7 +55,7 @@ public protocol VaultFileSystem: Sendable {
 }
 
 /// An open directory; names are single components.
-public protocol VaultDirectory: AnyObject, Sendable {
+package protocol VaultDirectory: AnyObject, Sendable {
     var path: FilePath { get }
     func status() throws(Errno) -> FileStatus
     /// Does not follow a symbolic link. `nil` if there is no such name.
@@ -87,7 +87,7 @@ public protocol VaultDirectory: AnyObject, Sendable {
 }
 
 extension VaultDirectory {
-    public func names() throws(Errno) -> [String] {
+    package func names() throws(Errno) -> [String] {
         var names: [String] = []
         try forEachName { names.append($0) }
         return names
@@ -95,7 +95,7 @@ extension VaultDirectory {
 }
 
 /// An open file. Reads and writes specify an offset; there is no position.
-public protocol VaultFile: AnyObject, Sendable {
+package protocol VaultFile: AnyObject, Sendable {
     func status() throws(Errno) -> FileStatus
     /// Up to `count` bytes; fewer only at the end of the file.
     func read(_ count: Int, at offset: Int) throws(Errno) -> [UInt8]
@@ -118,7 +118,7 @@ public protocol VaultFile: AnyObject, Sendable {
 }
 
 extension VaultFile {
-    public func beginWriting(_ count: Int, at offset: Int) {}
+    package func beginWriting(_ count: Int, at offset: Int) {}
 
     /// Writes every byte, continuing after short writes.
     package func writeAll(_ bytes: Span<UInt8>, at offset: Int) throws(Errno) {
@@ -130,7 +130,7 @@ extension VaultFile {
 }
 
 /// The source of time, passed in.
-public protocol VaultClock: Sendable {
+package protocol VaultClock: Sendable {
     /// Seconds since 2001-01-01T00:00:00Z (CFAbsoluteTime).
     var now: Double { get }
     /// A monotonic time.

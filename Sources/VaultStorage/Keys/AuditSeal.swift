@@ -3,12 +3,12 @@ internal import VaultCrypto
 internal import VaultFormat
 
 /// The key of an audit log, which remains available in a locked vault: it authenticates entries and opens nothing.
-public final class AuditSeal: Sendable {
+package final class AuditSeal: Sendable {
     private let key: SecretBytes
 
     init(_ key: consuming SecretBytes) { self.key = key }
 
-    public func isSame(as other: AuditSeal) -> Bool {
+    package func isSame(as other: AuditSeal) -> Bool {
         key.withBytes { own in other.key.withBytes { isEqualInConstantTime(own, $0) } }
     }
 
@@ -16,7 +16,7 @@ public final class AuditSeal: Sendable {
     ///
     /// - Parameter previous: the 32 bytes of the previous line.
     /// - Returns: 32 bytes.
-    public func tag(of line: [UInt8], after previous: [UInt8]) -> [UInt8] {
+    package func tag(of line: [UInt8], after previous: [UInt8]) -> [UInt8] {
         var hash = KeyedHash(key: key)
         hash.update(previous)
         hash.update(line)

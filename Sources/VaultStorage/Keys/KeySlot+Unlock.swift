@@ -4,7 +4,9 @@ public import VaultFormat
 
 /// The cost of a key derivation.
 public struct KeyDerivationCost: Equatable, Sendable {
+    /// The passes of Argon2id over the memory.
     public let passes: UInt32
+    /// The memory of the derivation, a multiple of 1,024 bytes.
     public let memoryBytes: UInt64
 
     /// - Parameters:

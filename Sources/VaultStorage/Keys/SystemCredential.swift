@@ -18,6 +18,9 @@ public struct SystemCredential: Sendable {
     /// or a new system changes.
     public var registers: String
 
+    /// - Parameters:
+    ///   - device: `nil` for the machine's chip.
+    ///   - registers: 16 binds the secret to the chip only.
     public init(device: String? = nil, registers: String = "16") {
         self.device = device
         self.registers = registers

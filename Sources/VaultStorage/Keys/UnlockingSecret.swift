@@ -4,9 +4,13 @@ package import VaultFormat
 
 /// A secret that opens a slot of a vault.
 public enum UnlockingSecret: Sendable {
+    /// A passphrase.
     case passphrase(Passphrase)
+    /// A recovery code.
     case recoveryCode(RecoveryCode)
+    /// A passphrase and a key file: both are needed.
     case passphraseAndKeyFile(Passphrase, KeyFile)
+    /// A key file.
     case keyFile(KeyFile)
     /// 32 bytes kept by this machine: see ``LockedStore/machineSecret(with:)``.
     case external(Secret)

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 internal import VaultCrypto
-public import VaultFormat
+package import VaultFormat
 
 // Locking and unlocking of an open vault.
 
 extension VaultStore {
     /// Wipes the vault key and the key of the items that are readable only while unlocked.
-    public func lockKeys() { keys.lock() }
+    package func lockKeys() { keys.lock() }
 
-    public var isLocked: Bool { keys.isLocked }
+    package var isLocked: Bool { keys.isLocked }
 
     /// The present file, for deriving its keys.
-    public func lockedStore() throws(StorageError) -> LockedStore {
+    package func lockedStore() throws(StorageError) -> LockedStore {
         try check()
         return try LockedStore(location.path, environment: environment)
     }
@@ -19,25 +19,25 @@ extension VaultStore {
     /// Replaces the wiped keys.
     ///
     /// - Throws: `.rekeyed` if the keys do not belong to this vault, or no longer do.
-    public func unlockKeys(_ unlocked: consuming UnlockedKeys) throws(StorageError) {
+    package func unlockKeys(_ unlocked: consuming UnlockedKeys) throws(StorageError) {
         try checkKeys(unlocked)
         keys = unlocked.keys
     }
 
     /// - Throws: `.rekeyed` if the keys do not belong to this vault, or no longer do: another file may be in its place.
-    public func checkKeys(_ unlocked: borrowing UnlockedKeys) throws(StorageError) {
+    package func checkKeys(_ unlocked: borrowing UnlockedKeys) throws(StorageError) {
         try check()
         let isSame = keys.belongTogether(with: unlocked.keys)
         guard isSame else { throw .rekeyed }
     }
 
     /// The key that seals the lines of a log outside the vault.
-    public func auditSeal() throws(StorageError) -> AuditSeal {
+    package func auditSeal() throws(StorageError) -> AuditSeal {
         try check()
         do throws(CryptoError) { return AuditSeal(try keys.audit.copy().keptApart()) } catch {
             throw StorageError(error)
         }
     }
 
-    public func canUse(_ protection: Accessibility) -> Bool { keys.canUse(protection) }
+    package func canUse(_ protection: Accessibility) -> Bool { keys.canUse(protection) }
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 internal import SystemPackage
-public import VaultCrypto
-public import VaultFormat
+package import VaultCrypto
+package import VaultFormat
 
 extension VaultStore {
     /// The nonce and box of the item's value.
@@ -17,7 +17,7 @@ extension VaultStore {
     /// unacknowledged commit.
     ///
     /// - Returns: `nil` if the item was deleted or has another value.
-    public func openValueAgain(of operation: Operation) throws(StorageError) -> Secret? {
+    package func openValueAgain(of operation: Operation) throws(StorageError) -> Secret? {
         try lock.keepingWritersOut { () throws(StorageError) in
             try reopen()
             guard let current = records[operation.id], current.valueVersion == operation.valueVersion else {
@@ -32,7 +32,7 @@ extension VaultStore {
     ///
     /// - Returns: `nil` if the item has no value.
     /// - Throws: `.locked`; `.damaged(.value)` for any changed byte, and for an older box of the same item.
-    public func openValue(of operation: Operation) throws(StorageError) -> SecretBytes? {
+    package func openValue(of operation: Operation) throws(StorageError) -> SecretBytes? {
         try check()
         guard let padded = try openPadded(operation) else { return nil }
         let content: Range<Int>

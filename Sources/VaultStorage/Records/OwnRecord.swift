@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-public import VaultFormat
+package import VaultFormat
 
 /// The kind of a record of class 0, named by its user attribute `record`.
-public enum OwnRecord: String, Sendable {
+package enum OwnRecord: String, Sendable {
     /// A record without the attribute: ``VaultSettings``.
     case settings = ""
     /// ``Succession``
@@ -37,7 +37,7 @@ public enum OwnRecord: String, Sendable {
     }
 
     /// - Parameter more: user attributes besides the one that names the kind.
-    public func attributes(_ more: [String: String] = [:]) -> EncodedAttributes {
+    package func attributes(_ more: [String: String] = [:]) -> EncodedAttributes {
         EncodedAttributes([:], user: more.merging([OwnRecord.attribute: rawValue]) { $1 })
     }
 }

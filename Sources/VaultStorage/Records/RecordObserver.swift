@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-public import VaultFormat
+package import VaultFormat
 
 /// Receives every change of the table, in order, to maintain an index. Does not call the store, which is in the middle
 /// of the change.
-public protocol RecordObserver: AnyObject {
+package protocol RecordObserver: AnyObject {
     /// Whether there is an index to maintain; if not, changes are not reported.
     var isIndexing: Bool { get }
     /// - Parameter place: the record's place in the table, which does not change during the life of the item in this

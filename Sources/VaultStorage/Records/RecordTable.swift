@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-public import VaultFormat
+package import VaultFormat
 
 /// The current state of every item: the result of the log's operations. An operation changes the indexes, the sums and
 /// the kept versions together, at a fixed cost in memory an item.
-public struct RecordTable: Sendable {
+package struct RecordTable: Sendable {
     private var arena = OperationArena()
     private var locations: [OperationArena.Location] = []
     private var free: [Int] = []
@@ -11,16 +11,16 @@ public struct RecordTable: Sendable {
     /// The last version of items deleted since the file was rewritten.
     private var deletedVersions: [ItemID: UInt64] = [:]
     /// Older versions kept of each item, oldest first; at most ``historyLimit``.
-    public private(set) var past: [ItemID: [Operation]] = [:]
+    package private(set) var past: [ItemID: [Operation]] = [:]
     /// Values that replication keeps regardless of the history limit: see ``KeptVersions``. Each is dropped when a
     /// newer record of its item no longer names it.
-    public private(set) var kept: [ItemID: [Operation]] = [:]
+    package private(set) var kept: [ItemID: [Operation]] = [:]
     /// The number of older versions kept per item, from the vault's settings.
-    public private(set) var historyLimit = 0
+    package private(set) var historyLimit = 0
     /// The size of live boxes and operations, in bytes.
-    public private(set) var liveBytes = 0
+    package private(set) var liveBytes = 0
     /// Whether the file contains the box of a replaced or deleted value.
-    public private(set) var hasSuperseded = false
+    package private(set) var hasSuperseded = false
 
     /// The places of the vault's own records.
     private(set) var ownPlaces: Set<Int> = []
@@ -29,19 +29,19 @@ public struct RecordTable: Sendable {
     /// The greatest stamp of this device carried by an item.
     private(set) var newestStamp: UInt64 = 0
 
-    public init(hasClocks: Bool = false) { self.hasClocks = hasClocks }
+    package init(hasClocks: Bool = false) { self.hasClocks = hasClocks }
 
-    public var count: Int { places.count }
+    package var count: Int { places.count }
 
     /// The greatest place plus one.
-    public var end: Int { locations.count }
+    package var end: Int { locations.count }
 
-    public subscript(place: Int) -> Operation? { read(place) { Operation(checked: $0) } }
+    package subscript(place: Int) -> Operation? { read(place) { Operation(checked: $0) } }
 
-    public func place(of id: ItemID) -> Int? { slot(of: id).map { places[$0] } }
+    package func place(of id: ItemID) -> Int? { slot(of: id).map { places[$0] } }
 
     /// The record of the item.
-    public subscript(id: ItemID) -> Operation? { place(of: id).flatMap { self[$0] } }
+    package subscript(id: ItemID) -> Operation? { place(of: id).flatMap { self[$0] } }
 
     /// Visits the class and the encoded attributes of every record.
     func forEach(_ body: (_ place: Int, ItemClass?, _ attributes: Span<UInt8>) -> Void) {
@@ -155,7 +155,7 @@ public struct RecordTable: Sendable {
     // MARK: History
 
     /// The greatest version that the item has had, as far as the file shows.
-    public func lastVersion(of id: ItemID) -> UInt64 {
+    package func lastVersion(of id: ItemID) -> UInt64 {
         let current = slot(of: id).map { arena.read(locations[places[$0]]) { Operation.version(of: $0) } }
         return max(current ?? 0, deletedVersions[id] ?? 0, past[id]?.last?.version ?? 0)
     }

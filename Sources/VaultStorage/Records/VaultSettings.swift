@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-public import VaultFormat
+package import VaultFormat
 
 /// The vault's settings, in one record of class 0: the user attributes `history` and `deleted` with decimal numbers.
-public enum VaultSettings {
-    public static let historyLimits = 0...1000
+package enum VaultSettings {
+    package static let historyLimits = 0...1000
 
     /// In days.
-    public static let deletedLimits = 1...36_500
+    package static let deletedLimits = 1...36_500
 
     private static let history = "history"
     private static let deleted = "deleted"
@@ -16,7 +16,7 @@ public enum VaultSettings {
     /// - Parameters:
     ///   - deletedDays: how long deleted items are kept; `nil` for as long as the history has room.
     ///   - old: those of the record that it replaces; its other attributes are kept.
-    public static func attributes(
+    package static func attributes(
         historyLimit: Int, deletedDays: Int?, replacing old: EncodedAttributes?
     ) -> EncodedAttributes {
         var user = old?.user ?? [:]
@@ -27,7 +27,7 @@ public enum VaultSettings {
     }
 
     /// How long deleted items are kept, in days; `nil` for as long as the history has room.
-    public static func deletedDays(in attributes: EncodedAttributes) -> Int? {
+    package static func deletedDays(in attributes: EncodedAttributes) -> Int? {
         attributes.user[deleted].flatMap { Int($0) }.flatMap { deletedLimits.contains($0) ? $0 : nil }
     }
 

@@ -1,34 +1,34 @@
 // SPDX-License-Identifier: Apache-2.0
-public import VaultFormat
+package import VaultFormat
 
 // Accessors for single records, since other modules would copy the whole table.
 extension VaultStore {
-    public func record(at place: Int) -> Operation? { records.read(place) { Operation(checked: $0) } }
+    package func record(at place: Int) -> Operation? { records.read(place) { Operation(checked: $0) } }
 
-    public func encodedRecord(at place: Int) -> ArraySlice<UInt8>? { records.encoded(at: place) }
+    package func encodedRecord(at place: Int) -> ArraySlice<UInt8>? { records.encoded(at: place) }
 
     /// The greatest place plus one.
-    public var recordEnd: Int { records.end }
+    package var recordEnd: Int { records.end }
 
     /// The number of older versions kept per item.
-    public var historyLimit: Int { records.historyLimit }
+    package var historyLimit: Int { records.historyLimit }
 
     /// The older versions of an item, oldest first.
-    public func versions(of id: ItemID) -> [Operation] { records.past[id] ?? [] }
+    package func versions(of id: ItemID) -> [Operation] { records.past[id] ?? [] }
 
     /// The newest of the older versions of each item that has any, unordered.
-    public var lastVersions: [Operation] { records.past.values.compactMap(\.last) }
+    package var lastVersions: [Operation] { records.past.values.compactMap(\.last) }
 
-    public func lastVersion(of id: ItemID) -> UInt64 { records.lastVersion(of: id) }
+    package func lastVersion(of id: ItemID) -> UInt64 { records.lastVersion(of: id) }
 
     /// The vault's settings record.
-    public var settings: Operation? { record(of: .settings) }
+    package var settings: Operation? { record(of: .settings) }
 
     /// The record of class 0 of this kind.
     func record(of kind: OwnRecord) -> Operation? { ownRecords(of: kind).last }
 
     /// The records of class 0 of this kind.
-    public func ownRecords(of kind: OwnRecord) -> [Operation] {
+    package func ownRecords(of kind: OwnRecord) -> [Operation] {
         records.ownPlaces.sorted().compactMap { place in
             let found = records.read(place) {
                 OwnRecord.kind(of: $0.extracting(Operation.attributes(of: $0))) == kind
@@ -38,12 +38,12 @@ extension VaultStore {
     }
 
     /// The versions that replication keeps besides an item's record: losing values, and those of a deleted item.
-    public func keptVersions(of id: ItemID) -> [Operation] { records.kept[id] ?? [] }
+    package func keptVersions(of id: ItemID) -> [Operation] { records.kept[id] ?? [] }
 
-    public func place(of id: ItemID) -> Int? { records.place(of: id) }
+    package func place(of id: ItemID) -> Int? { records.place(of: id) }
 
     /// Visits the class and the encoded attributes of every record.
-    public func forEachRecord(_ body: (_ place: Int, ItemClass?, _ attributes: Span<UInt8>) -> Void) {
+    package func forEachRecord(_ body: (_ place: Int, ItemClass?, _ attributes: Span<UInt8>) -> Void) {
         records.forEach(body)
     }
 }
@@ -53,7 +53,7 @@ extension VaultStore {
     /// vault no longer has.
     ///
     /// - Throws: if this device has a secret that cannot be read: the item is then not known to be another device's.
-    public func isForeign(_ operation: Operation) throws(StorageError) -> Bool {
+    package func isForeign(_ operation: Operation) throws(StorageError) -> Bool {
         guard operation.protection.isThisDeviceOnly else { return false }
         guard operation.protection != .whenPasscodeSetThisDeviceOnly || hasPassphrase else { return true }
         guard let device = try currentDevice() else { return true }
@@ -61,11 +61,11 @@ extension VaultStore {
     }
 
     /// Whether the vault can be opened with a secret that a person knows.
-    public var hasPassphrase: Bool { header.hasPassphrase }
+    package var hasPassphrase: Bool { header.hasPassphrase }
 
     /// Makes sure that the answer of ``isForeign(_:)`` is certain rather than assumed: an item is not replaced because
     /// its device cannot be determined.
-    public func checkDeviceIsKnown() throws(StorageError) {
+    package func checkDeviceIsKnown() throws(StorageError) {
         guard environment.stateDirectory != nil else { throw .noStateDirectory }
         _ = try currentDevice()
     }
@@ -81,7 +81,7 @@ extension VaultStore {
     }
 
     /// Seconds since 2001-01-01T00:00:00Z.
-    public var now: Double { environment.clock.now }
+    package var now: Double { environment.clock.now }
 
-    public var uptime: Duration { environment.clock.uptime }
+    package var uptime: Duration { environment.clock.uptime }
 }

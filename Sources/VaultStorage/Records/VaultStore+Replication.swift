@@ -2,13 +2,13 @@
 internal import VaultFormat
 
 /// The log that names this device's writes, from its record `sync` of class 0.
-public struct OwnLog: Equatable, Sendable {
+package struct OwnLog: Equatable, Sendable {
     /// The log's number in this file.
-    public let number: UInt16
+    package let number: UInt16
     /// Whether only synchronizable items are replicated.
-    public let onlySynchronizable: Bool
+    package let onlySynchronizable: Bool
 
-    public init(number: UInt16, onlySynchronizable: Bool) {
+    package init(number: UInt16, onlySynchronizable: Bool) {
         (self.number, self.onlySynchronizable) = (number, onlySynchronizable)
     }
 
@@ -18,7 +18,7 @@ public struct OwnLog: Equatable, Sendable {
     /// The attributes of a record `sync` for this log.
     ///
     /// - Parameter clock: the greatest known stamp.
-    public func attributes(clock: UInt64) -> [String: String] {
+    package func attributes(clock: UInt64) -> [String: String] {
         [OwnLog.numberName: String(number), OwnLog.clockName: String(clock)].merging(
             onlySynchronizable ? [OwnLog.scopeName: OwnLog.synchronizable] : [:]
         ) { $1 }
@@ -35,7 +35,7 @@ struct KnownOwnLog {
 
 extension VaultStore {
     /// `nil` if the vault belongs to no fleet.
-    public var ownLog: OwnLog? {
+    package var ownLog: OwnLog? {
         guard header.isReplicated else { return nil }
         return currentOwnLog()?.log
     }
@@ -59,11 +59,11 @@ extension VaultStore {
     }
 
     /// The greatest stamp known to be used in this file.
-    public var newestStamp: UInt64 { max(records.newestStamp, lastStamp, currentOwnLog()?.clock ?? 0) }
+    package var newestStamp: UInt64 { max(records.newestStamp, lastStamp, currentOwnLog()?.clock ?? 0) }
 
     /// Returns the stamp of the next write: milliseconds since 1970 << 16, but always greater than the last (a hybrid
     /// logical clock).
-    public func nextStamp() -> UInt64 {
+    package func nextStamp() -> UInt64 {
         lastStamp = max(newestStamp + 1, environment.clock.stamp)
         return lastStamp
     }

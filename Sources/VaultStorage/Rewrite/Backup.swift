@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-public import SystemPackage
+package import SystemPackage
 internal import VaultCrypto
 internal import VaultFormat
 
@@ -15,7 +15,7 @@ extension VaultStore {
     ///   - replacing: whether a file at the path may be replaced.
     /// - Returns: the number of items in the copy.
     /// - Throws: `.alreadyExists`, with the existing file untouched.
-    public func backUp(to path: FilePath, entries: [SlotEntry]? = nil, replacing: Bool) throws(StorageError) -> Int {
+    package func backUp(to path: FilePath, entries: [SlotEntry]? = nil, replacing: Bool) throws(StorageError) -> Int {
         try check()
         let target = try VaultLocation(ofNew: path, on: environment.fileSystem)
         let existing = try attempt(.open, target.directory.status(of: target.name))
@@ -60,7 +60,7 @@ extension VaultStore {
     ///   - accepts: called if the backup lacks some of the state that this device has seen of the vault at the path.
     ///   - report: called with the progress, from 0 to 1.
     /// - Throws: `.alreadyExists`, `.rolledBack`, `.damaged`, with the old file in place.
-    public static func restore(
+    package static func restore(
         _ backup: VaultStore, to path: FilePath, replacing: Bool, environment: VaultEnvironment,
         accepts: (MissingState) -> Bool, report: (Double) -> Void
     ) throws(StorageError) -> Int {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 internal import SystemPackage
 internal import VaultCrypto
-public import VaultFormat
+package import VaultFormat
 
 // Rewriting of the file as the next generation, which replaces the old file.
 
@@ -13,7 +13,7 @@ extension VaultStore {
     ///
     /// - Throws: `.damaged`, before anything is replaced, if the source is damaged; `.inputOutput`, with the old file
     ///   in place; `.indeterminate`.
-    public func compact() throws(StorageError) { try compact(for: nil) }
+    package func compact() throws(StorageError) { try compact(for: nil) }
 
     /// - Parameter recipient: receives the result for the handle whose twin this one is.
     fileprivate func compact(for recipient: HandoverSlot?) throws(StorageError) {
@@ -48,18 +48,18 @@ extension VaultStore {
     /// Whether the file contains more dead than live data, too many frames, or the box of a replaced secret.
     ///
     /// - Parameter isLeaving: whether the vault is about to be closed or locked, when superseded secrets are removed.
-    public func isWorthCompacting(isLeaving: Bool) -> Bool { compaction.isWorthIt(log, records, isLeaving: isLeaving) }
+    package func isWorthCompacting(isLeaving: Bool) -> Bool { compaction.isWorthIt(log, records, isLeaving: isLeaving) }
 
     /// Whether this handle has changed the file.
-    public var hasWritten: Bool { compaction.isWriter }
+    package var hasWritten: Bool { compaction.isWriter }
 
     /// The parts that a rewrite leaves out.
-    public struct Purge: Sendable {
-        public var items: Set<ItemID>
+    package struct Purge: Sendable {
+        package var items: Set<ItemID>
         /// Items whose older versions are removed.
-        public var histories: Set<ItemID>
+        package var histories: Set<ItemID>
 
-        public init(items: Set<ItemID> = [], histories: Set<ItemID> = []) {
+        package init(items: Set<ItemID> = [], histories: Set<ItemID> = []) {
             self.items = items
             self.histories = histories
         }
@@ -70,7 +70,7 @@ extension VaultStore {
     /// Rewrites the file without some of its contents.
     ///
     /// - Parameter select: selects the removals from the newest state, while no other process can write; `nil` cancels.
-    public func purge(_ select: () -> Purge?) throws(StorageError) {
+    package func purge(_ select: () -> Purge?) throws(StorageError) {
         try withWriterLock { () throws(StorageError) in
             guard let purged = select(), !purged.isEmpty || records.hasSuperseded else { return }
             try rewrite(purging: purged)
@@ -78,7 +78,7 @@ extension VaultStore {
     }
 
     /// Makes sure that programs which do not support clocks no longer write to the vault.
-    public func beginReplication() throws(StorageError) {
+    package func beginReplication() throws(StorageError) {
         try withWriterLock { () throws(StorageError) in
             if !header.isReplicated { try rewrite(features: Header.Feature.replication) }
         }
@@ -173,7 +173,7 @@ extension VaultStore {
 /// Rewrites a vault's file while its handle is in use.
 ///
 /// Uses a twin of the handle, which opens no values and so has only the keys that a locked vault has.
-public struct Compactor: ~Copyable {
+package struct Compactor: ~Copyable {
     private let twin: VaultStore
     private let recipient: HandoverSlot
 
@@ -183,14 +183,14 @@ public struct Compactor: ~Copyable {
     }
 
     /// As ``VaultStore/compact()``.
-    public func compact() throws(StorageError) { try twin.compact(for: recipient) }
+    package func compact() throws(StorageError) { try twin.compact(for: recipient) }
 
     fileprivate var discardedBytes: Int { twin.discardedBytes }
 }
 
 extension VaultStore {
     /// Makes a compactor that rewrites the file while this handle is in use; call ``rejoin(_:after:)`` afterwards.
-    public func makeCompactor() throws(StorageError) -> Compactor {
+    package func makeCompactor() throws(StorageError) -> Compactor {
         do throws(StorageError) {
             try checkWritable()
             return try Compactor(for: self)
@@ -201,7 +201,7 @@ extension VaultStore {
     }
 
     /// Continues with the file that the compactor wrote.
-    public func rejoin(_ compactor: borrowing Compactor, after failure: StorageError?) {
+    package func rejoin(_ compactor: borrowing Compactor, after failure: StorageError?) {
         discardedBytes += compactor.discardedBytes
         if failure != nil { return compaction.noteFailure(log) }
         // The rewrite is complete whatever this read finds; the next one reports its error again.

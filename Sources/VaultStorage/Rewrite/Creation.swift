@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-public import SystemPackage
+package import SystemPackage
 internal import VaultCrypto
 internal import VaultFormat
 
@@ -10,7 +10,7 @@ extension VaultStore {
     ///   - path: of the new file. A missing directory is created with mode 0700.
     ///   - entries: further key slots.
     /// - Throws: `.alreadyExists`, with the existing file untouched.
-    public static func create(
+    package static func create(
         at path: FilePath, unlockedBy secret: UnlockingSecret, cost: KeyDerivationCost, environment: VaultEnvironment,
         also entries: [SlotEntry] = []
     ) throws(StorageError) -> VaultStore {

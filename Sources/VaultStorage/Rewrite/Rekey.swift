@@ -3,15 +3,15 @@ internal import SystemPackage
 internal import VaultCrypto
 internal import VaultFormat
 
-extension VaultStore {
-    /// The result of a rekey.
-    public struct Rekeyed: Equatable, Sendable {
-        /// Values that were opened and sealed again.
-        public var values = 0
-        /// Items of other devices, which cannot be opened here and were removed.
-        public var foreign = 0
-    }
+/// The result of a rekey.
+public struct Rekeyed: Equatable, Sendable {
+    /// Values that were opened and sealed again.
+    public var values = 0
+    /// Items of other devices, which cannot be opened here and were removed.
+    public var foreign = 0
+}
 
+extension VaultStore {
     /// Generates a new vault key and seals everything again under it. An earlier copy of the file still opens with the
     /// old secrets and shows its contents, but nothing later.
     ///
@@ -20,7 +20,7 @@ extension VaultStore {
     ///   - report: called with the progress, from 0 to 1.
     /// - Throws: `.slot(.lastForPeople)`, `.locked`, `.damaged` for a value that does not open; nothing has changed
     ///   then.
-    public func rekey(_ entries: [SlotEntry], report: (Double) -> Void) throws(StorageError) -> Rekeyed {
+    package func rekey(_ entries: [SlotEntry], report: (Double) -> Void) throws(StorageError) -> Rekeyed {
         try checkWritable()
         guard !keys.isLocked else { throw .locked }
         guard

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-public import SystemPackage
+package import SystemPackage
 internal import VaultCrypto
-public import VaultFormat
+package import VaultFormat
 
 /// The result of salvaging a damaged vault.
 public struct Salvage: Sendable {
@@ -16,9 +16,10 @@ public struct Salvage: Sendable {
     /// The number of intact items.
     public var whole = 0
     /// Incomplete items, from their metadata.
-    public var damaged: [(operation: Operation, loss: Loss)] = []
-    /// Frames with authentic metadata, and the number missing in between.
+    package var damaged: [(operation: Operation, loss: Loss)] = []
+    /// The number of frames with authentic metadata.
     public var frames = 0
+    /// The number of frames that are missing in between.
     public var missingFrames: UInt64 = 0
     /// The minimum and maximum number of items missing with those frames. The two are equal if the frames before and
     /// after belong to the same addition of many items.
@@ -46,7 +47,7 @@ extension LockedStore {
     ///   - report: called with the progress, from 0 to 1.
     /// - Throws: `.alreadyExists`, `.rolledBack`; `.unsupported` for data of a newer version; `.damaged(.header)` if
     ///   there is nothing to start from.
-    public func salvage(
+    package func salvage(
         with keys: consuming UnlockedKeys, to path: FilePath, accepts: (MissingState) -> Bool, report: (Double) -> Void
     ) throws(StorageError) -> Salvage {
         let target = try VaultLocation(ofNew: path, on: environment.fileSystem)

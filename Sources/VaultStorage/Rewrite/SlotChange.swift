@@ -15,7 +15,7 @@ extension VaultStore {
     /// - Returns: the slot.
     /// - Throws: `.slot`, `.locked`.
     @discardableResult
-    public func addSlot(
+    package func addSlot(
         for secret: UnlockingSecret, name: String? = nil, cost: KeyDerivationCost = .moderate,
         provider: KeySlot.Provider? = nil,
         blob: [UInt8] = []
@@ -35,7 +35,7 @@ extension VaultStore {
     }
 
     /// Adds a slot whose secret only this machine can recover.
-    public func addMachineSlot(
+    package func addMachineSlot(
         _ provider: KeySlot.Provider, with credential: SystemCredential, name: String? = nil
     ) throws(StorageError) -> KeySlot {
         try checkRoom(for: name)
@@ -57,7 +57,7 @@ extension VaultStore {
     /// - Returns: the number of removed items.
     /// - Throws: `.slot(.lastForPeople)` if no person could open the vault any more; `.slot(.noSuchSlot)`.
     @discardableResult
-    public func removeSlot(_ slotID: [UInt8]) throws(StorageError) -> Int {
+    package func removeSlot(_ slotID: [UInt8]) throws(StorageError) -> Int {
         try withWriterLock { () throws(StorageError) in
             guard let removed = header.slots.first(where: { $0.slotID == slotID }) else { throw .slot(.noSuchSlot) }
             let rest = header.heldSlots.filter { $0.slot.slotID != slotID }
@@ -80,7 +80,7 @@ extension VaultStore {
     ///     vaults.
     /// - Returns: the new slot.
     @discardableResult
-    public func replaceSlot(
+    package func replaceSlot(
         _ slotID: [UInt8], with secret: UnlockingSecret, cost: KeyDerivationCost? = nil
     ) throws(StorageError) -> KeySlot {
         try checkWritable()
@@ -102,7 +102,7 @@ extension VaultStore {
     /// Replaces the slot that a secret opens by one for another secret of the same kind; values are not opened.
     ///
     /// - Parameter cost: as in ``replaceSlot(_:with:cost:)``.
-    public func changeSecret(
+    package func changeSecret(
         from current: UnlockingSecret, to new: UnlockingSecret, cost: KeyDerivationCost?
     ) throws(StorageError) {
         try checkWritable()
@@ -111,7 +111,7 @@ extension VaultStore {
     }
 
     /// Raises the cost of the slot that a passphrase has just opened to that of a new one, if it is lower.
-    public func strengthenSlot(for secret: UnlockingSecret) throws(StorageError) {
+    package func strengthenSlot(for secret: UnlockingSecret) throws(StorageError) {
         guard environment.strengthensSlots, let slotID = openedBy,
             header.slots.contains(where: { $0.slotID == slotID && $0.isWeak })
         else { return }
@@ -152,12 +152,22 @@ extension VaultStore {
 
 /// A new slot.
 public struct SlotEntry: Sendable {
+    /// The secret that opens the slot.
     public var secret: UnlockingSecret
+    /// 1 to 32 bytes of UTF-8, shown to people.
     public var name: String
+    /// The cost of the derivation from a passphrase; without effect on other secrets.
     public var cost: KeyDerivationCost
+    /// The keeper of an external secret; `nil` for other kinds of slots.
     public var provider: KeySlot.Provider?
+    /// The provider's bytes from which it gets the secret back, kept in the header.
     public var blob: [UInt8]
 
+    /// - Parameters:
+    ///   - name: 1 to 32 bytes of UTF-8, unique in the vault.
+    ///   - cost: of the derivation from a passphrase.
+    ///   - provider: the keeper of an external secret.
+    ///   - blob: the provider's bytes; empty for other kinds of slots.
     public init(
         _ secret: UnlockingSecret, name: String, cost: KeyDerivationCost = .moderate, provider: KeySlot.Provider? = nil,
         blob: [UInt8] = []

@@ -48,7 +48,7 @@ extension VaultStore {
     /// Runs transactions under the writer lock and makes all of them durable with one sync.
     ///
     /// After `body` returns, its transactions are durable; if this throws, none of them remains.
-    public func write(_ body: (inout WriteSession) -> Void) throws(StorageError) {
+    package func write(_ body: (inout WriteSession) -> Void) throws(StorageError) {
         try withWriterLock(repairing: true) { () throws(StorageError) in
             isWriting = true
             defer {
@@ -64,7 +64,7 @@ extension VaultStore {
     /// Makes both marks name the last commit, so that any truncation is detected; called when no more changes follow.
     ///
     /// - Parameter patience: how long to wait for another writer; `nil` for as long as a commit would.
-    public func settleMarks(patience: Duration? = nil) throws(StorageError) {
+    package func settleMarks(patience: Duration? = nil) throws(StorageError) {
         guard owesMarks else { return }
         try check()
         try lock.holding(patience: patience) { () throws(StorageError) in

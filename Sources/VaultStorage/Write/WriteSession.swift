@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-public import VaultCrypto
-public import VaultFormat
+package import VaultCrypto
+package import VaultFormat
 
 /// The change of an operation's value.
-public enum ValueChange {
+package enum ValueChange {
     /// The operation has no value.
     case none
     /// Refers to the existing box.
@@ -13,9 +13,9 @@ public enum ValueChange {
 }
 
 /// The only way to change records. Exists while the writer lock is held and the log is up to date, and cannot be kept.
-public struct WriteSession: ~Copyable {
+package struct WriteSession: ~Copyable {
     /// The records including the changes so far.
-    public let store: VaultStore
+    package let store: VaultStore
     private var draft: Draft
 
     init(_ store: VaultStore) {
@@ -24,7 +24,8 @@ public struct WriteSession: ~Copyable {
     }
 
     /// Runs one transaction: stages all changes of `body`, or none if it throws.
-    public mutating func transaction<R: ~Copyable, E: Error>(_ body: (inout WriteSession) throws(E) -> R) throws(E) -> R
+    package mutating func transaction<R: ~Copyable, E: Error>(_ body: (inout WriteSession) throws(E) -> R) throws(E)
+        -> R
     {
         do throws(E) {
             let result = try body(&self)
@@ -38,7 +39,7 @@ public struct WriteSession: ~Copyable {
 
     /// Runs a part of the open transaction; if it throws, its changes are undone, although the transaction may
     /// continue.
-    public mutating func step<R: ~Copyable, E: Error>(_ body: (inout WriteSession) throws(E) -> R) throws(E) -> R {
+    package mutating func step<R: ~Copyable, E: Error>(_ body: (inout WriteSession) throws(E) -> R) throws(E) -> R {
         let count = draft.steps.count
         do throws(E) { return try body(&self) } catch {
             takeBack(to: count)
@@ -47,13 +48,13 @@ public struct WriteSession: ~Copyable {
     }
 
     /// The ordinal of the next item to be created, from the sequence number and the index of its operation.
-    public var nextOrdinal: UInt64 { (draft.frames.position.sequence + 1) << 16 &+ draft.nextIndex }
+    package var nextOrdinal: UInt64 { (draft.frames.position.sequence + 1) << 16 &+ draft.nextIndex }
 
-    public func makeItemID() -> ItemID { ItemID(random: store.environment.random.bytes(16)) }
+    package func makeItemID() -> ItemID { ItemID(random: store.environment.random.bytes(16)) }
 
     /// The device identifier carried by items of this device only; created now if this device has no secret for the
     /// vault yet.
-    public func deviceIdentifier() throws(StorageError) -> [16 of UInt8] {
+    package func deviceIdentifier() throws(StorageError) -> [16 of UInt8] {
         if let device = store.device { return device.identifier }
         let made = try DeviceSecret.create(
             vaultID: store.header.vaultID, identification: store.keys.deviceIdentification,
@@ -68,7 +69,7 @@ public struct WriteSession: ~Copyable {
     /// - Returns: the operation with its updated value location.
     /// - Throws: `.locked`, `.valueTooLarge`, `.attributesTooLarge`.
     @discardableResult
-    public mutating func stage(_ operation: Operation, value: ValueChange) throws(StorageError) -> Operation {
+    package mutating func stage(_ operation: Operation, value: ValueChange) throws(StorageError) -> Operation {
         var operation = operation
         guard operation.attributes.bytes.count <= Layout.attributesLimit else { throw .attributesTooLarge }
         var box: [UInt8] = []

@@ -39,7 +39,7 @@ struct CopyTests {
         let copy = try home.open("b", number: 3)
         #expect(try Home.values(of: copy) == ["one", "two"])
         #expect(copy.header.vaultID == store.header.vaultID && copy.header.slots == store.header.slots)
-        #expect(try copy.verify(deep: true) == VaultStore.Verification(items: 2, values: 2, opened: 2, commits: 1))
+        #expect(try copy.verify(deep: true) == Verification(items: 2, values: 2, opened: 2, commits: 1))
         #expect(try home.isTidy)
         // The vault itself is unchanged.
         #expect(try Home.values(of: home.open(number: 4)) == ["one", "two"])

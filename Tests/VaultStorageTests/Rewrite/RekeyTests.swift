@@ -37,7 +37,7 @@ struct RekeyTests {
         let past = store.records.past.values.joined().map { $0.value?.tag.span.array }
         var heard: [Double] = []
         let done = try store.rekey(entries()) { heard.append($0) }
-        #expect(done == VaultStore.Rekeyed(values: 4, foreign: 0))
+        #expect(done == Rekeyed(values: 4, foreign: 0))
         #expect(heard == heard.sorted() && heard.last == 1)
         #expect(try Home.values(of: store) == Self.values)
         let after = try home.open(with: Home.secret("new"), number: 3)
@@ -69,7 +69,7 @@ struct RekeyTests {
         let other = Home("other device")
         other.disk.put(try home.bytes(), as: "v")
         let store = try other.open()
-        #expect(try store.rekey(entries()) { _ in } == VaultStore.Rekeyed(values: 3, foreign: 1))
+        #expect(try store.rekey(entries()) { _ in } == Rekeyed(values: 3, foreign: 1))
         #expect(try Home.values(of: other.open(with: Home.secret("new"), number: 3)) == ["one", "two"])
     }
 
