@@ -20,7 +20,8 @@ package final class SSHDoor: Sendable {
     ///   - keepsKeys: whether keys added without a lifetime are stored in the vault.
     ///   - note: receives the reason why a security key's key was not added.
     package convenience init?(
-        _ descriptor: Int32, _ house: any DoorHouse, keepsKeys: Bool, note: @escaping @Sendable (String) -> Void
+        _ descriptor: Int32, _ house: any DoorHouse, keepsKeys: Bool,
+        note: @escaping @Sendable (String) -> Void = { _ in }
     ) {
         self.init(descriptor, VaultSSHKeyring(house), HousePerson(house: house), keepsKeys: keepsKeys, note)
     }
@@ -31,7 +32,7 @@ package final class SSHDoor: Sendable {
     ///   - descriptor: a bound socket. Closed with the value, or if this returns `nil`.
     ///   - note: as above.
     package convenience init?(
-        _ descriptor: Int32, _ store: any ItemStore, note: @escaping @Sendable (String) -> Void
+        _ descriptor: Int32, _ store: any ItemStore, note: @escaping @Sendable (String) -> Void = { _ in }
     ) {
         self.init(descriptor, OpenSSHKeyring(store: store), NoPerson(), keepsKeys: true, note)
     }

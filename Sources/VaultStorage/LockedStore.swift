@@ -96,7 +96,11 @@ public struct LockedStore: Sendable {
             do throws(FormatError) {
                 credentials.append(try SecurityKeyCredential(parsing: header.blob(of: slot).span))
             } catch {
-                failure = if case .unsupported(let field) = error { .unsupported(field) } else { .damaged(.header(error)) }
+                if case .unsupported(let field) = error {
+                    failure = .unsupported(field)
+                } else {
+                    failure = .damaged(.header(error))
+                }
             }
         }
         if let failure, credentials.isEmpty { throw failure }
