@@ -69,12 +69,12 @@ struct SecurityKeyPromptTests {
             "$KEY one vault get s --fido2; vault backup copy --passphrase-file pass 2>/dev/null; echo $?")
         #expect(elsewhere.output == "0\n")
         #expect(elsewhere.error.contains("the security key needs its PIN, and there is no terminal to ask for it"))
-        let terminal = try terminal("plain:one", "get", "s", "--reveal", "--vault", "copy", "--fido2", in: shell)
+        let terminal = try terminal("plain:one", "get", "s", "--vault", "copy", "--fido2", in: shell)
         try terminal.wait(for: "There are 2 security keys: touch the one for this vault.")
         // Both are touched at once; the first has no PIN, and no slot.
         #expect(terminal.end() == 4, "\(terminal.screen)")
         let second = try self.terminal(
-            "plain=aside:one", "get", "s", "--reveal", "--vault", "copy", "--fido2", in: shell)
+            "plain=aside:one", "get", "s", "--vault", "copy", "--fido2", in: shell)
         try second.wait(for: "PIN of the security key (Soft Key): ")
         second.type("2468\n")
         try second.wait(for: "s3cret")
@@ -83,12 +83,12 @@ struct SecurityKeyPromptTests {
 
     @Test func `an empty passphrase takes the security key, and only where a slot has one`() throws {
         let shell = try Self.shell()
-        let without = try terminal("one", "get", "s", "--reveal", in: shell)
+        let without = try terminal("one", "get", "s", in: shell)
         try without.wait(for: "default.vault: ")
         without.type("\n")
         #expect(without.end() == 64, "\(without.screen)")
         try add("one", in: shell)
-        let with = try terminal("one", "get", "s", "--reveal", in: shell)
+        let with = try terminal("one", "get", "s", in: shell)
         try with.wait(for: "(empty for the security key): ")
         with.type("\n")
         try with.wait(for: "PIN of the security key (Soft Key): ")
@@ -104,7 +104,7 @@ struct SecurityKeyPromptTests {
             $KEY plain vault slot add fido2 --passphrase-file pass 2>/dev/null
             vault slot remove passphrase --yes --recovery-code-file code
             """)
-        let terminal = try terminal("plain", "get", "s", "--reveal", in: shell)
+        let terminal = try terminal("plain", "get", "s", in: shell)
         try terminal.wait(for: "Touch the security key (Soft Key).")
         try terminal.wait(for: "s3cret")
         #expect(terminal.end() == 0)

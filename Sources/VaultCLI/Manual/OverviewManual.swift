@@ -33,7 +33,8 @@ enum OverviewManual {
             """
             A command asks the agent. If the agent is locked, or not running, the command uses the first of these:
 
-              --passphrase-file FILE or --passphrase-fd NUMBER, --key-file FILE, both, or --recovery-code-file FILE
+              --passphrase-file FILE or --passphrase-fd NUMBER, --key-file FILE, both, --recovery-code-file FILE,
+                or --fido2
               $VAULT_PASSPHRASE_FILE
               the systemd credential vault.passphrase
               $VAULT_KEY_FILE
@@ -43,6 +44,10 @@ enum OverviewManual {
 
             Without any of them, the command ends with 4 at once. A passphrase is never an argument or a variable.
             'vault slot list' lists what opens a vault. After a leak, use 'vault rekey'.
+
+            A FIDO2 security key ('vault slot add fido2') is asked with --fido2, or after an empty passphrase, and never
+            by a command that has no person to touch it. The user must be allowed to open the key's device,
+            /dev/hidraw…: systemd allows it to the person who sits at the machine.
             """
         ),
         (
