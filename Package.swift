@@ -68,9 +68,11 @@ let package = Package(
         .target(name: "CPostgres"),
         .target(name: "VaultCrypto", dependencies: ["CSodium", "CLinux", "CCrypto"], swiftSettings: settings),
         .target(name: "VaultFormat", swiftSettings: settings),
+        // Descriptors that close themselves.
+        .target(name: "VaultSystem", dependencies: ["CLinux", system], swiftSettings: settings),
         .target(
             name: "VaultStorage",
-            dependencies: ["VaultFormat", "VaultCrypto", "CLinux", system],
+            dependencies: ["VaultSystem", "VaultFormat", "VaultCrypto", "CLinux", system],
             swiftSettings: settings),
         .target(
             name: "Vault",
@@ -78,27 +80,31 @@ let package = Package(
             swiftSettings: settings),
         .target(
             name: "VaultAgent",
-            dependencies: ["Vault", "VaultStorage", "VaultFormat", "VaultCrypto", "CLinux", system],
+            dependencies: ["VaultSystem", "Vault", "VaultStorage", "VaultFormat", "VaultCrypto", "CLinux", system],
             swiftSettings: settings),
         .target(
             name: "VaultAgentServer",
             dependencies: [
-                "VaultSyncPostgres", "VaultSyncEtcd", "VaultSync", "VaultAgent", "Vault", "VaultStorage", "VaultFormat",
+                "VaultSystem", "VaultSyncPostgres", "VaultSyncEtcd", "VaultSync", "VaultAgent", "Vault", "VaultStorage",
+                "VaultFormat",
                 "VaultCrypto",
                 "VaultLoop", "CLinux", "CBus", system,
             ],
             swiftSettings: settings),
-        .target(name: "VaultLoop", dependencies: ["CLinux", system], swiftSettings: settings),
+        .target(name: "VaultLoop", dependencies: ["VaultSystem", "CLinux", system], swiftSettings: settings),
         .target(name: "VaultBus", dependencies: ["VaultFormat", "VaultCrypto", "CBus"], swiftSettings: settings),
         // What every door needs: its clients, the port to the vault, and questions to a person.
         .target(
             name: "VaultDoorKit",
-            dependencies: ["VaultLoop", "VaultAgent", "Vault", "VaultFormat", "VaultCrypto", "CLinux", system],
+            dependencies: [
+                "VaultSystem", "VaultLoop", "VaultAgent", "Vault", "VaultFormat", "VaultCrypto", "CLinux", system,
+            ],
             swiftSettings: settings),
         .target(
             name: "VaultSecretService",
             dependencies: [
-                "VaultDoorKit", "VaultBus", "VaultLoop", "VaultAgent", "Vault", "VaultFormat", "VaultCrypto", "CLinux",
+                "VaultSystem", "VaultDoorKit", "VaultBus", "VaultLoop", "VaultAgent", "Vault", "VaultFormat",
+                "VaultCrypto", "CLinux",
             ],
             swiftSettings: settings),
         .target(
@@ -120,7 +126,7 @@ let package = Package(
             swiftSettings: settings),
         .target(
             name: "VaultSync",
-            dependencies: ["Vault", "VaultStorage", "VaultFormat", "VaultCrypto", "CLinux", system],
+            dependencies: ["VaultSystem", "Vault", "VaultStorage", "VaultFormat", "VaultCrypto", "CLinux", system],
             swiftSettings: settings),
         .target(
             name: "VaultSyncPostgres", dependencies: ["VaultSync", "VaultFormat", "VaultCrypto", "CPostgres", system],
@@ -140,7 +146,8 @@ let package = Package(
         .target(
             name: "VaultCLI",
             dependencies: [
-                "VaultSecretService", "VaultSSHAgent", "VaultBrowser", "VaultCredentials", "VaultGit", "VaultDoorKit",
+                "VaultSystem", "VaultSecretService", "VaultSSHAgent", "VaultBrowser", "VaultCredentials", "VaultGit",
+                "VaultDoorKit",
                 "VaultBus", "VaultImport", "VaultSyncPostgres", "VaultSync", "VaultAgentServer", "VaultAgent", "Vault",
                 "VaultStorage", "VaultFormat", "VaultCrypto", "CLinux",
                 ofCommand("ArgumentParser", "swift-argument-parser"),
@@ -174,7 +181,9 @@ let package = Package(
             swiftSettings: testSettings),
         .testTarget(
             name: "VaultStorageTests",
-            dependencies: ["Vault", "VaultStorage", "VaultFormat", "VaultCrypto", "TestSupport", system],
+            dependencies: [
+                "VaultSystem", "Vault", "VaultStorage", "VaultFormat", "VaultCrypto", "TestSupport", system,
+            ],
             swiftSettings: testSettings),
         .testTarget(
             name: "VaultTests",
