@@ -69,9 +69,11 @@ let package = Package(
         .target(name: "CPostgres"),
         .target(name: "VaultCrypto", dependencies: ["CSodium", "CLinux", "CCrypto"], swiftSettings: settings),
         .target(name: "VaultFormat", swiftSettings: settings),
+        // Descriptors that close themselves.
+        .target(name: "VaultSystem", dependencies: ["CLinux", system], swiftSettings: settings),
         .target(
             name: "VaultStorage",
-            dependencies: ["VaultFormat", "VaultCrypto", "CLinux", system],
+            dependencies: ["VaultSystem", "VaultFormat", "VaultCrypto", "CLinux", system],
             swiftSettings: settings),
         .target(
             name: "Vault",
@@ -79,28 +81,32 @@ let package = Package(
             swiftSettings: settings),
         .target(
             name: "VaultAgent",
-            dependencies: ["Vault", "VaultStorage", "VaultFormat", "VaultCrypto", "CLinux", system],
+            dependencies: ["VaultSystem", "Vault", "VaultStorage", "VaultFormat", "VaultCrypto", "CLinux", system],
             swiftSettings: settings),
         .target(
             name: "VaultAgentServer",
             dependencies: [
-                "VaultSyncPostgres", "VaultSyncEtcd", "VaultSync", "VaultAgent", "Vault", "VaultStorage", "VaultFormat",
+                "VaultSystem", "VaultSyncPostgres", "VaultSyncEtcd", "VaultSync", "VaultAgent", "Vault", "VaultStorage",
+                "VaultFormat",
                 "VaultCrypto",
                 "VaultLoop", "CLinux", "CBus", system,
             ],
             swiftSettings: settings),
-        .target(name: "VaultLoop", dependencies: ["CLinux", system], swiftSettings: settings),
+        .target(name: "VaultLoop", dependencies: ["VaultSystem", "CLinux", system], swiftSettings: settings),
         .target(name: "VaultBus", dependencies: ["VaultFormat", "VaultCrypto", "CBus"], swiftSettings: settings),
         .target(name: "VaultFIDO", dependencies: ["VaultCrypto", "CFido"], swiftSettings: settings),
         // What every door needs: its clients, the port to the vault, and questions to a person.
         .target(
             name: "VaultDoorKit",
-            dependencies: ["VaultLoop", "VaultAgent", "Vault", "VaultFormat", "VaultCrypto", "CLinux", system],
+            dependencies: [
+                "VaultSystem", "VaultLoop", "VaultAgent", "Vault", "VaultFormat", "VaultCrypto", "CLinux", system,
+            ],
             swiftSettings: settings),
         .target(
             name: "VaultSecretService",
             dependencies: [
-                "VaultDoorKit", "VaultBus", "VaultLoop", "VaultAgent", "Vault", "VaultFormat", "VaultCrypto", "CLinux",
+                "VaultSystem", "VaultDoorKit", "VaultBus", "VaultLoop", "VaultAgent", "Vault", "VaultFormat",
+                "VaultCrypto", "CLinux",
             ],
             swiftSettings: settings),
         .target(
@@ -122,7 +128,7 @@ let package = Package(
             swiftSettings: settings),
         .target(
             name: "VaultSync",
-            dependencies: ["Vault", "VaultStorage", "VaultFormat", "VaultCrypto", "CLinux", system],
+            dependencies: ["VaultSystem", "Vault", "VaultStorage", "VaultFormat", "VaultCrypto", "CLinux", system],
             swiftSettings: settings),
         .target(
             name: "VaultSyncPostgres", dependencies: ["VaultSync", "VaultFormat", "VaultCrypto", "CPostgres", system],
@@ -144,7 +150,7 @@ let package = Package(
             dependencies: [
                 "VaultSecretService", "VaultSSHAgent", "VaultBrowser", "VaultCredentials", "VaultGit", "VaultDoorKit",
                 "VaultBus", "VaultFIDO", "VaultImport", "VaultSyncPostgres", "VaultSync", "VaultAgentServer",
-                "VaultAgent", "Vault", "VaultStorage", "VaultFormat", "VaultCrypto", "CLinux",
+                "VaultAgent", "Vault", "VaultStorage", "VaultFormat", "VaultCrypto", "VaultSystem", "CLinux",
                 ofCommand("ArgumentParser", "swift-argument-parser"),
                 system,
             ],
@@ -176,7 +182,9 @@ let package = Package(
             swiftSettings: testSettings),
         .testTarget(
             name: "VaultStorageTests",
-            dependencies: ["Vault", "VaultStorage", "VaultFormat", "VaultCrypto", "TestSupport", system],
+            dependencies: [
+                "VaultSystem", "Vault", "VaultStorage", "VaultFormat", "VaultCrypto", "TestSupport", system,
+            ],
             swiftSettings: testSettings),
         .testTarget(
             name: "VaultTests",
@@ -217,7 +225,7 @@ let package = Package(
             name: "VaultSyncTests",
             dependencies: [
                 "VaultSyncPostgres", "VaultSyncEtcd", "VaultSync", "Vault", "VaultStorage", "VaultFormat",
-                "VaultCrypto", "TestSupport", "VaultCommand", system,
+                "VaultCrypto", "VaultSystem", "TestSupport", "VaultCommand", system,
             ],
             exclude: ["Postgres/server.sh", "Postgres/liar.py", "Etcd/liar.py"], swiftSettings: testSettings),
         .testTarget(

@@ -5,11 +5,13 @@ internal import Synchronization
 internal import SystemPackage
 internal import Vault
 internal import VaultCrypto
+internal import VaultSystem
 
 /// A blocking socket to an agent, which sends and receives frames. Secrets pass only between the socket and locked
 /// memory.
 struct AgentConnection: ~Copyable {
-    private let descriptor: Int32
+    private let socket: Descriptor
+    private var descriptor: Int32 { socket.number }
     /// The handle that ends the connection from another thread.
     let line: Line
     /// The process that opened the connection: a forked child must not write into its parent's frames.
@@ -27,9 +29,10 @@ struct AgentConnection: ~Copyable {
     /// - Throws: `.agent(.refused)` if the listener is another user; `.agent(.busy)` if it does not accept
     ///   connections.
     static func open(_ path: FilePath) throws(VaultError) -> AgentConnection? {
-        let opened = unsafe clinux_connect_unix(path.string, patienceForGreeting)
-        guard opened >= 0 else {
-            switch Errno(rawValue: CInt(-opened)) {
+        let opened: Descriptor
+        do throws(Errno) { opened = try Descriptor(unsafe clinux_connect_unix(path.string, patienceForGreeting)) } catch
+        {
+            switch error {
             case .wouldBlock, .resourceTemporarilyUnavailable: throw .agent(.busy)
             case .permissionDenied: throw .agent(.refused)
             default: return nil
@@ -37,10 +40,9 @@ struct AgentConnection: ~Copyable {
         }
         let inbox: Inbox
         do throws(CryptoError) { inbox = try Inbox() } catch {
-            close(Int32(opened))
             throw .storage(.resourceUnavailable)
         }
-        let connection = AgentConnection(Int32(opened), inbox)
+        let connection = AgentConnection(opened, inbox)
         var (peer, user): (Int32, UInt32) = (0, 0)
         // The process that made the socket would receive the passphrase.
         guard unsafe clinux_peer(connection.descriptor, &peer, &user) == 0, user == geteuid() else {
@@ -49,16 +51,14 @@ struct AgentConnection: ~Copyable {
         return connection
     }
 
-    private init(_ descriptor: Int32, _ inbox: consuming Inbox) {
-        self.descriptor = descriptor
+    private init(_ socket: consuming Descriptor, _ inbox: consuming Inbox) {
+        let descriptor = socket.number
+        self.socket = socket
         self.inbox = inbox
         line = Line(descriptor)
     }
 
-    deinit {
-        line.end()
-        close(descriptor)
-    }
+    deinit { line.end() }
 
     /// A handle by which another thread ends a connection, or sends further requests on it. The number of a closed
     /// descriptor may belong to another file, so the handle drops it.

@@ -3,6 +3,7 @@ internal import FoundationEssentials
 internal import Glibc
 internal import SystemPackage
 internal import Vault
+internal import VaultSystem
 
 /// Writes results to standard output, and everything else to standard error.
 enum Output {
@@ -26,7 +27,7 @@ enum Output {
             }
             guard count > 0 else {
                 throw CommandError(
-                    .inputOutput, "cannot write \(name): \(Errno(rawValue: errno).description.lowercased())")
+                    .inputOutput, "cannot write \(name): \(Errno(rawValue: errno).text)")
             }
             written += count
         }

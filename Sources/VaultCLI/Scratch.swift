@@ -4,6 +4,7 @@ internal import FoundationEssentials
 internal import Glibc
 internal import SystemPackage
 internal import VaultCrypto
+internal import VaultSystem
 
 /// A directory in memory that only the user can read, for programs that read secrets only from files. The files are
 /// overwritten and removed at the end, even if this process is killed.
@@ -34,11 +35,9 @@ struct Scratch: ~Copyable {
     }
 
     private static func isInMemory(_ directory: String) -> Bool {
-        let descriptor = unsafe clinux_openat(AT_FDCWD, directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0)
-        guard descriptor >= 0 else { return false }
-        defer { close(Int32(descriptor)) }
+        guard let opened = try? Descriptor(opening: directory, O_RDONLY | O_DIRECTORY) else { return false }
         // TMPFS_MAGIC and RAMFS_MAGIC
-        return [0x0102_1994, 0x8584_58f6].contains(clinux_filesystem_type(Int32(descriptor)))
+        return [0x0102_1994, 0x8584_58f6].contains(clinux_filesystem_type(opened.number))
     }
 
     /// Overwrites and removes all files.
@@ -50,12 +49,9 @@ struct Scratch: ~Copyable {
 
     /// Overwrites a file's bytes with zeros.
     static func overwrite(_ file: String) {
-        let descriptor = unsafe clinux_openat(AT_FDCWD, file, O_WRONLY | O_NOFOLLOW | O_CLOEXEC, 0)
-        guard descriptor >= 0 else { return }
-        defer { close(Int32(descriptor)) }
-        var status = stat()
-        guard unsafe fstat(Int32(descriptor), &status) == 0, status.st_mode & S_IFMT == S_IFREG else { return }
-        overwrite(Int32(descriptor), Int(status.st_size))
+        guard let opened = try? Descriptor(opening: file, O_WRONLY | O_NOFOLLOW), let size = opened.regularFile?.size
+        else { return }
+        overwrite(opened.number, size)
     }
 
     /// Writes a number of zeros at the position of a descriptor.
@@ -72,13 +68,10 @@ struct Scratch: ~Copyable {
 
     /// Creates a file with mode 0600; fails if it exists.
     static func write(_ bytes: Span<UInt8>, to file: String) throws {
-        let opened = unsafe clinux_openat(
-            AT_FDCWD, file, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o600)
-        guard opened >= 0 else {
-            throw CommandError(
-                .inputOutput, "cannot make a file: \(Errno(rawValue: CInt(-opened)).description.lowercased())")
+        let made: Descriptor
+        do throws(Errno) { made = try Descriptor(making: file) } catch {
+            throw CommandError(.inputOutput, "cannot make a file: \(error.text)")
         }
-        defer { close(Int32(opened)) }
-        try Output.write(bytes, to: Int32(opened), as: "a file")
+        try Output.write(bytes, to: made.number, as: "a file")
     }
 }

@@ -7,6 +7,7 @@ internal import SystemPackage
 internal import Vault
 internal import VaultCrypto
 internal import VaultFormat
+internal import VaultSystem
 
 /// Reads secrets from descriptors and files straight into locked memory.
 enum SecretReader {
@@ -34,7 +35,7 @@ enum SecretReader {
             if count < 0, errno == EINTR { continue }
             guard count >= 0 else {
                 throw CommandError(
-                    .inputOutput, "cannot read the input: \(Errno(rawValue: errno).description.lowercased())")
+                    .inputOutput, "cannot read the input: \(Errno(rawValue: errno).text)")
             }
             if count == 0 { break }
             length += count
@@ -53,7 +54,7 @@ enum SecretReader {
             if count < 0, errno == EINTR { continue }
             guard count >= 0 else {
                 throw CommandError(
-                    .inputOutput, "cannot read the input: \(Errno(rawValue: errno).description.lowercased())")
+                    .inputOutput, "cannot read the input: \(Errno(rawValue: errno).text)")
             }
             guard count > 0 else { return }
             try buffer.withBytes { try take($0.extracting(0..<count)) }
@@ -63,19 +64,14 @@ enum SecretReader {
     static func read(file path: String, limit: Int, tooLong: any Error, warnsOfReaders: Bool = false) throws
         -> SecretBytes
     {
-        let descriptor = unsafe clinux_openat(AT_FDCWD, path, O_RDONLY | O_CLOEXEC, 0)
-        guard descriptor >= 0 else {
-            let reason = Errno(rawValue: CInt(-descriptor)).description.lowercased()
-            throw CommandError(.inputOutput, "cannot open '\(path.printable)': \(reason)")
+        let file: Descriptor
+        do throws(Errno) { file = try Descriptor(opening: path, O_RDONLY) } catch {
+            throw CommandError(.inputOutput, "cannot open '\(path.printable)': \(error.text)")
         }
-        defer { close(Int32(descriptor)) }
-        var status = stat()
-        if warnsOfReaders, unsafe fstat(Int32(descriptor), &status) == 0, status.st_mode & S_IFMT == S_IFREG,
-            status.st_mode & 0o077 != 0
-        {
+        if warnsOfReaders, let mode = file.regularFile?.mode, mode & 0o077 != 0 {
             Output.warn("others may read '\(path.printable)'")
         }
-        return try read(Int32(descriptor), limit: limit, tooLong: tooLong)
+        return try read(file.number, limit: limit, tooLong: tooLong)
     }
 }
 

@@ -4,19 +4,18 @@ internal import Glibc
 internal import SystemPackage
 internal import Vault
 internal import VaultCrypto
+internal import VaultSystem
 
 /// The controlling terminal of the process, independent of its standard streams.
 struct Terminal: ~Copyable {
-    private let descriptor: Int32
+    private let opened: Descriptor
+    private var descriptor: Int32 { opened.number }
 
     /// Fails if the process has no terminal.
     init?() {
-        let opened = unsafe clinux_openat(AT_FDCWD, "/dev/tty", O_RDWR | O_CLOEXEC | O_NOCTTY, 0)
-        guard opened >= 0 else { return nil }
-        descriptor = Int32(opened)
+        guard let opened = try? Descriptor(opening: "/dev/tty", O_RDWR | O_NOCTTY) else { return nil }
+        self.opened = opened
     }
-
-    deinit { close(descriptor) }
 
     /// Whether a standard stream is a terminal.
     static func isTerminal(_ stream: Int32) -> Bool { isatty(stream) == 1 }

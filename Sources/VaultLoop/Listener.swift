@@ -2,6 +2,7 @@
 internal import CLinux
 internal import Glibc
 package import SystemPackage
+internal import VaultSystem
 
 /// A listening socket, of which a ``SocketLoop`` waits for connections.
 package final class Listener {
@@ -14,7 +15,7 @@ package final class Listener {
         package let user: UInt32
     }
 
-    private let descriptor: Int32
+    private let socket: Descriptor
     private let sendingPatience: Int
     /// No connection is accepted before this time: the process had no free descriptor.
     private var acceptsFrom: SuspendingClock.Instant?
@@ -28,30 +29,28 @@ package final class Listener {
     ///   - sendingPatience: the timeout for sending to a client, in seconds; 0 for none.
     /// - Throws: the error of a system call.
     package init(_ descriptor: Int32, backlog: Int32, sendingPatience: Int = 0) throws(Errno) {
+        let socket = Descriptor(owning: descriptor)
         // accept(2) on an inherited socket might block for a connection that has gone meanwhile.
         guard fcntl(descriptor, F_SETFL, O_NONBLOCK) == 0, listen(descriptor, backlog) == 0 else {
-            let error = Errno(rawValue: errno)
-            close(descriptor)
-            throw error
+            throw Errno(rawValue: errno)
         }
-        (self.descriptor, self.sendingPatience) = (descriptor, sendingPatience)
+        self.socket = socket
+        self.sendingPatience = sendingPatience
     }
-
-    deinit { close(descriptor) }
 
     /// The events to wait for.
     package var wait: SocketLoop.Wait {
         if let acceptsFrom, acceptsFrom > .now { return SocketLoop.Wait(patience: Listener.pause) }
-        return SocketLoop.Wait([(descriptor, .reading)])
+        return SocketLoop.Wait([(socket.number, .reading)])
     }
 
     /// Whether connections wait, by the events of ``wait``.
-    package func isCalled(_ ready: [Int32: SocketLoop.Events]) -> Bool { ready[descriptor] != nil }
+    package func isCalled(_ ready: [Int32: SocketLoop.Events]) -> Bool { ready[socket.number] != nil }
 
     /// Accepts a connection; `nil` if none waits, or no descriptor is free.
     package func accept() -> Peer? {
         while true {
-            let client = clinux_accept(descriptor, sendingPatience)
+            let client = clinux_accept(socket.number, sendingPatience)
             if client >= 0 {
                 var (process, user): (Int32, UInt32) = (0, 0)
                 if unsafe clinux_peer(Int32(client), &process, &user) == 0 {

@@ -3,6 +3,7 @@ internal import CLinux
 package import Dispatch
 internal import Glibc
 internal import Synchronization
+internal import VaultSystem
 
 /// Runs an actor on one thread, which waits for descriptors and for jobs at once: with a dispatch queue and event
 /// sources each message changes threads, which costs more than answering it.
@@ -52,24 +53,14 @@ package final class SocketLoop: SerialExecutor {
     /// The queue whose thread runs the loop.
     package let queue: DispatchQueue
     private let waiting = Mutex(Waiting())
-    private let bell: (ring: Int32, hear: Int32)
+    private let bell: DescriptorPair
     private let ended = DispatchGroup()
 
     /// Fails if no descriptors are available: without them the thread could not be woken.
     package init?(label: String) {
-        var ends: [Int32] = [-1, -1]
-        let result = unsafe ends.withUnsafeMutableBufferPointer { ends in
-            // The buffer has room for both descriptors.
-            unsafe ends.baseAddress.map { unsafe clinux_pipe($0) }
-        }
-        guard result == 0 else { return nil }
+        guard let bell = try? DescriptorPair() else { return nil }
+        self.bell = bell
         queue = DispatchQueue(label: label)
-        bell = (ends[1], ends[0])
-    }
-
-    deinit {
-        close(bell.ring)
-        close(bell.hear)
     }
 
     package func enqueue(_ job: consuming ExecutorJob) { add(.of(UnownedJob(job))) }
@@ -90,7 +81,7 @@ package final class SocketLoop: SerialExecutor {
 
     private func wake() {
         var byte: UInt8 = 1
-        _ = unsafe write(bell.ring, &byte, 1)
+        _ = unsafe write(bell.writing.number, &byte, 1)
     }
 
     /// Runs until ``end()``.
@@ -139,7 +130,7 @@ package final class SocketLoop: SerialExecutor {
 
     private func events(of wait: Wait) -> [Int32: Events] {
         var polled = wait.descriptors.map { pollfd(fd: $0.descriptor, events: $0.events.rawValue, revents: 0) }
-        polled.append(pollfd(fd: bell.hear, events: Int16(POLLIN), revents: 0))
+        polled.append(pollfd(fd: bell.reading.number, events: Int16(POLLIN), revents: 0))
         let milliseconds =
             wait.patience.map { $0 <= .zero ? 0 : Int32(clamping: Int64($0 / .milliseconds(1)) + 1) } ?? -1
         let count = unsafe poll(&polled, nfds_t(polled.count), milliseconds)
@@ -147,7 +138,7 @@ package final class SocketLoop: SerialExecutor {
         guard count > 0 else { return [:] }
         if polled[polled.count - 1].revents != 0 {
             var bytes = [UInt8](repeating: 0, count: 64)
-            _ = unsafe read(bell.hear, &bytes, bytes.count)
+            _ = unsafe read(bell.reading.number, &bytes, bytes.count)
         }
         var ready: [Int32: Events] = [:]
         for entry in polled.dropLast() where entry.revents != 0 {

@@ -2,6 +2,7 @@
 public import SystemPackage
 public import VaultCrypto
 public import VaultFormat
+internal import VaultSystem
 
 /// The errors of a vault file.
 public enum StorageError: Error, Equatable, Sendable {
@@ -182,9 +183,9 @@ extension StorageError {
         case .machineSecret(let flaw): flaw.text
         case .busy: "another process holds the lock of the vault"
         case .resourceUnavailable: "not enough memory for the key derivation"
-        case .inputOutput(let errno, let task): "cannot \(task.text): \(errno.description.lowercased())"
+        case .inputOutput(let errno, let task): "cannot \(task.text): \(errno.text)"
         case .indeterminate(let errno):
-            "the disk failed while saving (\(errno.description.lowercased())): the change may have been saved"
+            "the disk failed while saving (\(errno.text)): the change may have been saved"
         case .poisoned: "an earlier failure made the handle unusable"
         case .rekeyed: "the vault has a new key"
         case .rolledBack:

@@ -3,6 +3,7 @@ internal import CLinux
 internal import Glibc
 package import SystemPackage
 internal import Vault
+internal import VaultSystem
 
 /// The reason why an agent cannot listen.
 package enum AgentSocketError: Error, Equatable, Sendable {
@@ -22,7 +23,7 @@ package struct AgentSocket: ~Copyable {
     /// A bound socket that does not listen yet.
     package let descriptor: Int32
     package let location: Location
-    private let lock: Int32
+    private let lock: Descriptor
 
     /// The path at which clients look for the socket.
     package struct Location: Sendable {
@@ -48,43 +49,37 @@ package struct AgentSocket: ~Copyable {
         guard status.st_mode & S_IFMT == S_IFDIR, status.st_uid == geteuid(), status.st_mode & 0o077 == 0 else {
             throw .directory(directory)
         }
-        let opened = unsafe clinux_openat(
-            AT_FDCWD, directory.appending(".\(path.lastComponent?.string ?? "agent").lock").string,
-            O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o600)
-        guard opened >= 0 else { throw .system(Errno(rawValue: CInt(-opened))) }
-        let lock = Int32(opened)
-        do throws(AgentSocketError) {
-            guard clinux_lock(lock, CLINUX_LOCK_EXCLUSIVE) == 0 else { throw .running }
-            // Only the agent that holds the lock may remove the old socket.
-            if unsafe lstat(path.string, &status) == 0 {
-                guard status.st_mode & S_IFMT == S_IFSOCK, status.st_uid == geteuid() else { throw .inTheWay(path) }
-                // systemd may listen there for an agent that it has started, or will start.
-                let other = unsafe clinux_connect_unix(path.string, 1)
-                if other >= 0 { close(Int32(other)) }
-                guard other < 0, CInt(-other) == ECONNREFUSED || CInt(-other) == ENOENT else { throw .running }
-                unsafe unlink(path.string)
-            }
-            let bound = unsafe clinux_bind_unix(path.string)
-            guard bound >= 0 else { throw .system(Errno(rawValue: CInt(-bound))) }
-            guard unsafe lstat(path.string, &status) == 0 else { throw .system(Errno(rawValue: errno)) }
-            return AgentSocket(Int32(bound), Location(path: path, device: status.st_dev, inode: status.st_ino), lock)
-        } catch {
-            close(lock)
-            throw error
+        let name = directory.appending(".\(path.lastComponent?.string ?? "agent").lock").string
+        let lock: Descriptor
+        do throws(Errno) { lock = try Descriptor(opening: name, O_RDWR | O_CREAT | O_NOFOLLOW, mode: 0o600) } catch {
+            throw .system(error)
         }
+        guard clinux_lock(lock.number, CLINUX_LOCK_EXCLUSIVE) == 0 else { throw .running }
+        // Only the agent that holds the lock may remove the old socket.
+        if unsafe lstat(path.string, &status) == 0 {
+            guard status.st_mode & S_IFMT == S_IFSOCK, status.st_uid == geteuid() else { throw .inTheWay(path) }
+            // systemd may listen there for an agent that it has started, or will start.
+            let other = unsafe clinux_connect_unix(path.string, 1)
+            // A connection is closed at once.
+            _ = try? Descriptor(other)
+            guard CInt(-other) == ECONNREFUSED || CInt(-other) == ENOENT else { throw .running }
+            unsafe unlink(path.string)
+        }
+        let bound: Descriptor
+        do throws(Errno) { bound = try Descriptor(unsafe clinux_bind_unix(path.string)) } catch { throw .system(error) }
+        guard unsafe lstat(path.string, &status) == 0 else { throw .system(Errno(rawValue: errno)) }
+        let location = Location(path: path, device: status.st_dev, inode: status.st_ino)
+        return AgentSocket(bound.take(), location, lock)
     }
 
-    private init(_ descriptor: Int32, _ location: Location, _ lock: Int32) {
+    private init(_ descriptor: Int32, _ location: Location, _ lock: consuming Descriptor) {
         self.descriptor = descriptor
         self.location = location
         self.lock = lock
     }
 
     /// Removes the socket, unless another one has replaced it.
-    deinit {
-        if location.isTaken { unsafe unlink(location.path.string) }
-        close(lock)
-    }
+    deinit { if location.isTaken { unsafe unlink(location.path.string) } }
 
     /// The listening socket from systemd: `$LISTEN_PID` and `$LISTEN_FDS` of sd_listen_fds(3). `nil` if there is none
     /// for this process.

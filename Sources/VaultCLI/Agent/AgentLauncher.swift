@@ -5,6 +5,7 @@ internal import SystemPackage
 internal import Vault
 internal import VaultAgent
 internal import VaultCrypto
+internal import VaultSystem
 
 /// Starts an agent in the background, and waits for its announcement.
 enum AgentLauncher {
@@ -49,10 +50,10 @@ enum AgentLauncher {
 
     /// Ends an agent, and returns when it has exited.
     static func stop(_ client: AgentClient) throws {
-        let process = clinux_process(Int32(bitPattern: client.greeting.processID))
-        defer { if process >= 0 { close(Int32(process)) } }
+        let process = try? Descriptor(clinux_process(Int32(bitPattern: client.greeting.processID)))
         try client.stop()
-        guard process < 0 || clinux_has_ended(Int32(process), 30_000) == 1 else {
+        guard let process else { return }
+        guard clinux_has_ended(process.number, 30_000) == 1 else {
             throw CommandError(.busy, "the agent has not ended yet")
         }
     }

@@ -10,6 +10,7 @@ internal import VaultAgent
 internal import VaultAgentServer
 internal import VaultCrypto
 internal import VaultStorage
+internal import VaultSystem
 
 /// `vault agent`. Each property is an option.
 struct Agent: ParsableCommand {
@@ -236,7 +237,7 @@ extension CommandError {
             self.init(.inputOutput, "the directory of the agent's socket is not the user's own", hint: "chmod 700 it")
         case .inTheWay: self.init(.inputOutput, "something that is no socket of the user's lies at the agent's place")
         case .system(let errno):
-            self.init(.inputOutput, "cannot make the agent's socket: \(errno.description.lowercased())")
+            self.init(.inputOutput, "cannot make the agent's socket: \(errno.text)")
         }
     }
 

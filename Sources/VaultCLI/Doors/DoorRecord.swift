@@ -2,6 +2,7 @@
 internal import FoundationEssentials
 internal import Glibc
 internal import SystemPackage
+internal import VaultSystem
 
 /// A record of the changes made for the doors, and of the previous contents. Written before a change is made, so that
 /// an interrupted one can be completed, or undone.
@@ -29,7 +30,7 @@ final class DoorLedger {
     private let directory: FilePath
     /// The directories that were created for the record.
     private let made: [FilePath]
-    private let lock: Int32
+    private let lock: Descriptor
     var record = DoorRecord()
 
     static func path(in directory: FilePath) -> FilePath { directory.appending("changes.json") }
@@ -41,12 +42,13 @@ final class DoorLedger {
         made = PathContent.missingDirectories(directory)
         for missing in made {
             guard unsafe mkdir(missing.string, 0o700) == 0 || errno == EEXIST else {
-                throw PathContent.failure("make the directory", missing, errno)
+                throw PathContent.failure("make the directory", missing, Errno(rawValue: errno))
             }
         }
-        lock = unsafe open(directory.string, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
-        guard lock >= 0 else { throw PathContent.failure("open", directory, errno) }
-        while flock(lock, LOCK_EX) != 0, errno == EINTR {}
+        do throws(Errno) { lock = try Descriptor(opening: directory.string, O_RDONLY | O_DIRECTORY) } catch {
+            throw PathContent.failure("open", directory, error)
+        }
+        while flock(lock.number, LOCK_EX) != 0, errno == EINTR {}
         switch try PathContent.at(path) {
         case .nothing: break
         case .file(let bytes, _):
@@ -63,7 +65,6 @@ final class DoorLedger {
         // A directory that is not empty stays.
         unsafe rmdir(directory.string)
         for directory in made.reversed() { unsafe rmdir(directory.string) }
-        if lock >= 0 { close(lock) }
     }
 
     func save() throws {

@@ -4,6 +4,7 @@ internal import Glibc
 internal import SystemPackage
 internal import Vault
 internal import VaultAgentServer
+internal import VaultSystem
 
 /// The socket of a door: inherited from systemd, or made by this process, and removed with the value.
 final class DoorSocket {
@@ -61,7 +62,7 @@ final class DoorSocket {
             CommandError(.inputOutput, "'\(path.string.printable)' is there, and no socket of yours")
         case .system(let errno):
             CommandError(
-                .inputOutput, "cannot listen at '\(path.string.printable)': \(errno.description.lowercased())")
+                .inputOutput, "cannot listen at '\(path.string.printable)': \(errno.text)")
         }
     }
 }

@@ -7,6 +7,7 @@ internal import Vault
 internal import VaultCrypto
 internal import VaultFormat
 internal import VaultStorage
+internal import VaultSystem
 
 /// The content at a path, as far as it can be restored. A symbolic link is kept as a link, and not followed.
 enum PathContent: Codable {
@@ -47,7 +48,7 @@ enum PathContent: Codable {
         var status = stat()
         guard unsafe lstat(path.string, &status) == 0 else {
             if errno == ENOENT { return .nothing }
-            throw failure("look at", path, errno)
+            throw failure("look at", path, Errno(rawValue: errno))
         }
         switch status.st_mode & S_IFMT {
         case S_IFLNK:
@@ -69,28 +70,14 @@ enum PathContent: Codable {
     }
 
     private static func read(_ path: FilePath, _ flags: CInt) throws -> Data {
-        // Must not block for a writer, in case the file has become a pipe.
-        let opened = unsafe clinux_openat(AT_FDCWD, path.string, O_RDONLY | O_NONBLOCK | O_CLOEXEC | flags, 0)
-        guard opened >= 0 else { throw failure("read", path, CInt(-opened)) }
-        defer { close(Int32(opened)) }
-        var status = stat()
-        guard unsafe fstat(Int32(opened), &status) == 0, status.st_mode & S_IFMT == S_IFREG else {
-            throw foreign(path)
-        }
-        var bytes = [UInt8](repeating: 0, count: limit + 1)
-        var count = 0
-        while count < bytes.count {
-            let part = unsafe bytes.withUnsafeMutableBytes { buffer in
-                unsafe Glibc.read(
-                    Int32(opened), buffer.baseAddress.map { unsafe $0 + count }, buffer.count - count)
-            }
-            if part < 0, errno == EINTR { continue }
-            guard part >= 0 else { throw failure("read", path, errno) }
-            guard part > 0 else { break }
-            count += part
-        }
-        guard count <= limit else { throw foreign(path) }
-        return Data(bytes[..<count])
+        let bytes: [UInt8]?
+        do throws(Errno) {
+            // Must not block for a writer, in case the file has become a pipe.
+            let file = try Descriptor(opening: path.string, O_RDONLY | O_NONBLOCK | flags)
+            bytes = file.regularFile == nil ? nil : try file.readAll(most: limit + 1)
+        } catch { throw failure("read", path, error) }
+        guard let bytes, bytes.count <= limit else { throw foreign(path) }
+        return Data(bytes)
     }
 
     static func foreign(_ path: FilePath) -> CommandError {
@@ -107,7 +94,7 @@ enum PathContent: Codable {
     func put(at path: FilePath, directoryMode: mode_t = 0o700) throws {
         guard !isNothing else {
             guard unsafe unlink(path.string) == 0 || errno == ENOENT else {
-                throw PathContent.failure("remove", path, errno)
+                throw PathContent.failure("remove", path, Errno(rawValue: errno))
             }
             return
         }
@@ -120,12 +107,12 @@ enum PathContent: Codable {
             case .nothing: break
             case .link(let target):
                 guard unsafe symlink(target, temporary.string) == 0 else {
-                    throw PathContent.failure("write", path, errno)
+                    throw PathContent.failure("write", path, Errno(rawValue: errno))
                 }
             case .file(let bytes, let mode): try PathContent.write(bytes, mode, to: temporary, for: path)
             }
             guard unsafe rename(temporary.string, path.string) == 0 else {
-                throw PathContent.failure("write", path, errno)
+                throw PathContent.failure("write", path, Errno(rawValue: errno))
             }
         } catch {
             unsafe unlink(temporary.string)
@@ -134,22 +121,22 @@ enum PathContent: Codable {
     }
 
     private static func write(_ bytes: Data, _ mode: UInt32, to temporary: FilePath, for path: FilePath) throws {
-        let opened = unsafe clinux_openat(
-            AT_FDCWD, temporary.string, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o600)
-        guard opened >= 0 else { throw failure("write", path, CInt(-opened)) }
-        defer { close(Int32(opened)) }
+        let file: Descriptor
+        do throws(Errno) { file = try Descriptor(making: temporary.string) } catch {
+            throw failure("write", path, error)
+        }
         let content = Array(bytes)
-        try Output.write(content.span, to: Int32(opened), as: "'\(path.string.printable)'")
+        try Output.write(content.span, to: file.number, as: "'\(path.string.printable)'")
         // Independent of the umask: programs of this user and the bus read the file.
-        guard fchmod(Int32(opened), mode_t(mode)) == 0, fsync(Int32(opened)) == 0 else {
-            throw failure("write", path, errno)
+        guard fchmod(file.number, mode_t(mode)) == 0, fsync(file.number) == 0 else {
+            throw failure("write", path, Errno(rawValue: errno))
         }
     }
 
     private static func makeDirectories(_ path: FilePath, _ mode: mode_t) throws {
         for directory in missingDirectories(path) {
             guard unsafe mkdir(directory.string, mode) == 0 && chmod(directory.string, mode) == 0 || errno == EEXIST
-            else { throw failure("make the directory", directory, errno) }
+            else { throw failure("make the directory", directory, Errno(rawValue: errno)) }
         }
     }
 
@@ -165,9 +152,8 @@ enum PathContent: Codable {
         return missing.reversed()
     }
 
-    static func failure(_ task: String, _ path: FilePath, _ number: CInt) -> CommandError {
+    static func failure(_ task: String, _ path: FilePath, _ errno: Errno) -> CommandError {
         CommandError(
-            .inputOutput,
-            "cannot \(task) '\(path.string.printable)': \(Errno(rawValue: number).description.lowercased())")
+            .inputOutput, "cannot \(task) '\(path.string.printable)': \(errno.text)")
     }
 }

@@ -6,6 +6,7 @@ internal import SystemPackage
 internal import Vault
 internal import VaultCrypto
 internal import VaultFormat
+internal import VaultSystem
 
 /// Writes items to files, under the paths from which they were imported.
 struct FilesExport {
@@ -92,14 +93,7 @@ struct ExportDirectory {
             directory += "/" + component
             try make(directory, mayExist: true)
         }
-        let opened = unsafe clinux_openat(
-            AT_FDCWD, temporary + "/" + name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o600)
-        guard opened >= 0 else {
-            throw CommandError(
-                .inputOutput, "cannot make a file: \(Errno(rawValue: CInt(-opened)).description.lowercased())")
-        }
-        defer { close(Int32(opened)) }
-        try Output.write(bytes, to: Int32(opened), as: "a file")
+        try Scratch.write(bytes, to: temporary + "/" + name)
     }
 
     private func make(_ directory: String, mayExist: Bool = false) throws {
@@ -109,6 +103,6 @@ struct ExportDirectory {
     }
 
     private func failure(_ task: String) -> CommandError {
-        CommandError(.inputOutput, "cannot \(task): \(Errno(rawValue: errno).description.lowercased())")
+        CommandError(.inputOutput, "cannot \(task): \(Errno(rawValue: errno).text)")
     }
 }

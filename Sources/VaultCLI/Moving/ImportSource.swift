@@ -7,6 +7,7 @@ internal import Vault
 internal import VaultCrypto
 internal import VaultImport
 internal import VaultStorage
+internal import VaultSystem
 
 /// The formats of an import.
 enum ImportFormat: String, FormatName {
@@ -226,7 +227,7 @@ struct ImportSource {
 
     private func checkReadable(_ path: String) throws {
         guard unsafe access(path, R_OK) == 0 else {
-            let failure = Errno(rawValue: errno).description.lowercased()
+            let failure = Errno(rawValue: errno).text
             throw CommandError(.inputOutput, "cannot open '\(path.printable)': \(failure)")
         }
     }

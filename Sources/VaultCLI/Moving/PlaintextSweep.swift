@@ -6,6 +6,7 @@ internal import SystemPackage
 internal import Vault
 internal import VaultCrypto
 internal import VaultImport
+internal import VaultSystem
 
 /// Imports clear-text credentials of other programs, and removes them from their files once the vault has read them
 /// back equal.
@@ -141,27 +142,26 @@ struct PlaintextSweep {
 
     private func failure(_ path: String) -> CommandError {
         CommandError(
-            .inputOutput, "cannot change '\(path.printable)': \(Errno(rawValue: errno).description.lowercased())")
+            .inputOutput, "cannot change '\(path.printable)': \(Errno(rawValue: errno).text)")
     }
 }
 
 /// A file that is about to be replaced: its bytes are overwritten in place afterwards.
 private struct ReplacedFile: ~Copyable {
-    private let descriptor: Int32
+    private let file: Descriptor
     private let status: stat
 
     init(_ path: String) throws {
-        let opened = unsafe clinux_openat(AT_FDCWD, path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC, 0)
-        guard opened >= 0 else { throw CommandError(.inputOutput, "cannot open '\(path.printable)'") }
+        guard let file = try? Descriptor(opening: path, O_RDONLY | O_NOFOLLOW) else {
+            throw CommandError(.inputOutput, "cannot open '\(path.printable)'")
+        }
         var status = stat()
-        guard unsafe fstat(Int32(opened), &status) == 0 else {
-            close(Int32(opened))
+        guard unsafe fstat(file.number, &status) == 0 else {
             throw CommandError(.inputOutput, "cannot look at '\(path.printable)'")
         }
-        (descriptor, self.status) = (Int32(opened), status)
+        self.file = file
+        self.status = status
     }
-
-    deinit { close(descriptor) }
 
     /// - Returns: the reason why the bytes are still there, as the rest of a sentence about the file; `nil` on success.
     func overwrite() -> String? {
@@ -169,11 +169,11 @@ private struct ReplacedFile: ~Copyable {
         guard status.st_nlink == 1 else { return "has other hard links, which still have the removed secrets" }
         // The owner can make a read-only file, such as one of mode 0400, writable. The name is gone: only this
         // descriptor leads to the file.
-        _ = fchmod(descriptor, 0o600)
-        let opened = unsafe clinux_openat(AT_FDCWD, "/proc/self/fd/\(descriptor)", O_WRONLY | O_CLOEXEC, 0)
-        guard opened >= 0 else { return "is gone, but its old bytes could not be overwritten" }
-        defer { close(Int32(opened)) }
-        Scratch.overwrite(Int32(opened), Int(status.st_size))
+        _ = fchmod(file.number, 0o600)
+        guard let writable = try? Descriptor(opening: "/proc/self/fd/\(file.number)", O_WRONLY) else {
+            return "is gone, but its old bytes could not be overwritten"
+        }
+        Scratch.overwrite(writable.number, Int(status.st_size))
         return nil
     }
 }

@@ -3,6 +3,7 @@ internal import CLinux
 internal import Glibc
 internal import SystemPackage
 internal import VaultCrypto
+internal import VaultSystem
 
 /// A command to be run with its environment variables in locked memory: only the kernel copies them, into the new
 /// process.
@@ -55,7 +56,7 @@ struct Child {
     private static func failure(_ result: Int) -> CommandError {
         let errno = Errno(rawValue: CInt(-result))
         guard errno != .noSuchFileOrDirectory else { return CommandError(.commandNotFound, "there is no such command") }
-        return CommandError(.cannotRun, "cannot run the command: \(errno.description.lowercased())")
+        return CommandError(.cannotRun, "cannot run the command: \(errno.text)")
     }
 
     /// Lends the arguments and the environment in C's form: arrays of strings that end with a null pointer.
@@ -112,7 +113,7 @@ enum SealedFile {
         guard descriptor >= 0 else {
             throw CommandError(
                 .resources,
-                "cannot make a file in memory: \(Errno(rawValue: CInt(-descriptor)).description.lowercased())")
+                "cannot make a file in memory: \(Errno(rawValue: CInt(-descriptor)).text)")
         }
         return "/dev/fd/\(descriptor)"
     }

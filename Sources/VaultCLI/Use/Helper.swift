@@ -7,6 +7,7 @@ internal import SystemPackage
 internal import VaultCrypto
 internal import VaultStorage
 internal import VaultFormat
+internal import VaultSystem
 
 /// Both ends of a pipe; a child inherits only the end that it is given.
 struct Pipe {
@@ -18,7 +19,7 @@ struct Pipe {
         let result = unsafe ends.withUnsafeMutableBufferPointer { unsafe clinux_pipe($0.baseAddress) }
         guard result == 0 else {
             throw CommandError(
-                .resources, "cannot make a pipe: \(Errno(rawValue: CInt(-result)).description.lowercased())")
+                .resources, "cannot make a pipe: \(Errno(rawValue: CInt(-result)).text)")
         }
         (readEnd, writeEnd) = (ends[0], ends[1])
     }

@@ -3,6 +3,7 @@ internal import CLinux
 internal import Glibc
 internal import SystemPackage
 internal import VaultCrypto
+internal import VaultSystem
 
 /// Runs a command, removes secrets from its output, and exits with its status.
 final class MaskedRun {
@@ -77,7 +78,7 @@ final class MaskedRun {
             if count < 0, errno == EINTR || errno == EAGAIN { continue }
             guard count > 0 else {
                 throw CommandError(
-                    .inputOutput, "cannot write the output: \(Errno(rawValue: errno).description.lowercased())")
+                    .inputOutput, "cannot write the output: \(Errno(rawValue: errno).text)")
             }
             written += count
         }

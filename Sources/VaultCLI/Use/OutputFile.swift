@@ -5,6 +5,7 @@ internal import SystemPackage
 internal import Vault
 internal import VaultCrypto
 internal import VaultStorage
+internal import VaultSystem
 
 /// A file that is written atomically, and that only its owner can read.
 struct OutputFile {
@@ -64,6 +65,6 @@ struct OutputFile {
     }
 
     private static func failure(_ errno: Errno) -> CommandError {
-        CommandError(.inputOutput, "cannot write the file: \(errno.description.lowercased())")
+        CommandError(.inputOutput, "cannot write the file: \(errno.text)")
     }
 }

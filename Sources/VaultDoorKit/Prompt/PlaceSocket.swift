@@ -3,6 +3,7 @@ internal import CLinux
 internal import Glibc
 package import SystemPackage
 internal import VaultLoop
+internal import VaultSystem
 
 /// A socket over which a session tells the doors the display or terminal at which the user can be asked. A message on
 /// the bus may come from a sandbox, which could have the passphrase typed into a display of its own.
@@ -44,15 +45,12 @@ package final class PlaceSocket {
     ///
     /// - Returns: `false` if no door listens, or the message was rejected.
     package static func tell(_ variables: [String: String], at path: FilePath) -> Bool {
-        let connected = unsafe clinux_connect_unix(path.string, patience)
-        guard connected >= 0 else { return false }
-        let descriptor = Int32(connected)
-        defer { close(descriptor) }
+        guard let line = try? Descriptor(unsafe clinux_connect_unix(path.string, patience)) else { return false }
         let text = variables.sorted { $0.key < $1.key }.map { "\($0.key)=\($0.value)\0" }.joined() + "\0"
         let bytes = Array((variables.isEmpty ? "\0\0" : text).utf8)
         var answer: UInt8 = 0
-        return unsafe clinux_send(descriptor, bytes, bytes.count, 0) == 0
-            && clinux_receive_some(descriptor, &answer, 1) == 1 && answer == PlaceSocket.answer
+        return unsafe clinux_send(line.number, bytes, bytes.count, 0) == 0
+            && clinux_receive_some(line.number, &answer, 1) == 1 && answer == PlaceSocket.answer
     }
 }
 

@@ -2,6 +2,7 @@
 internal import CLinux
 internal import Glibc
 package import SystemPackage
+internal import VaultSystem
 
 /// The real disk.
 package struct LinuxFileSystem: VaultFileSystem {
@@ -44,7 +45,7 @@ package struct LinuxFileSystem: VaultFileSystem {
     }
 
     package func openDirectory(_ path: FilePath) throws(Errno) -> any VaultDirectory {
-        let descriptor = try Descriptor(at: AT_FDCWD, path.string, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+        let descriptor = try Descriptor(opening: path.string, O_RDONLY | O_DIRECTORY)
         return LinuxDirectory(path: path, descriptor: descriptor)
     }
 
@@ -64,7 +65,7 @@ package struct LinuxFileSystem: VaultFileSystem {
     package var fileSizeLimit: Int { Int(clamping: clinux_file_size_limit()) }
 
     package var availableMemory: UInt64? {
-        guard let descriptor = try? Descriptor(at: AT_FDCWD, "/proc/meminfo", O_RDONLY | O_CLOEXEC),
+        guard let descriptor = try? Descriptor(opening: "/proc/meminfo", O_RDONLY),
             let bytes = try? descriptor.read(4096, at: 0)
         else { return nil }
         for line in String(decoding: bytes, as: UTF8.self).split(separator: "\n") where line.hasPrefix("MemAvailable:")
@@ -75,7 +76,7 @@ package struct LinuxFileSystem: VaultFileSystem {
     }
 
     private func isDirectory(_ path: FilePath) -> Bool {
-        (try? Descriptor(at: AT_FDCWD, path.string, O_RDONLY | O_DIRECTORY | O_CLOEXEC)) != nil
+        (try? Descriptor(opening: path.string, O_RDONLY | O_DIRECTORY)) != nil
     }
 
     private func realPath(_ path: FilePath) throws(Errno) -> FilePath {
@@ -110,25 +111,14 @@ extension LinuxFileSystem {
     }
 }
 
-/// A descriptor, closed with its last owner.
-private final class Descriptor: Sendable {
-    let number: Int32
-
-    init(_ number: Int32) { self.number = number }
-
-    init(at directory: Int32, _ name: String, _ flags: Int32, _ mode: UInt32 = 0) throws(Errno) {
-        number = Int32(try checked { unsafe clinux_openat(directory, name, flags, mode) })
-    }
-
-    deinit { close(number) }
-
-    func status() throws(Errno) -> FileStatus {
+extension Descriptor {
+    fileprivate func status() throws(Errno) -> FileStatus {
         var status = stat()
         guard unsafe fstat(number, &status) == 0 else { throw Errno(rawValue: errno) }
         return FileStatus(status)
     }
 
-    func read(_ count: Int, at offset: Int) throws(Errno) -> [UInt8] {
+    fileprivate func read(_ count: Int, at offset: Int) throws(Errno) -> [UInt8] {
         var failure: Errno?
         // The buffer has `count` bytes, of which those that pread filled count as initialized.
         let bytes = unsafe [UInt8](unsafeUninitializedCapacity: count) { buffer, filled in
@@ -184,7 +174,7 @@ private final class LinuxDirectory: VaultDirectory {
     let path: FilePath
     private let descriptor: Descriptor
 
-    init(path: FilePath, descriptor: Descriptor) {
+    init(path: FilePath, descriptor: consuming Descriptor) {
         self.path = path
         self.descriptor = descriptor
     }
@@ -201,28 +191,29 @@ private final class LinuxDirectory: VaultDirectory {
     }
 
     func open(_ name: String, writable: Bool) throws(Errno) -> any VaultFile {
-        let flags = (writable ? O_RDWR : O_RDONLY) | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC
-        return LinuxFile(try Descriptor(at: descriptor.number, name, flags))
+        let flags = (writable ? O_RDWR : O_RDONLY) | O_NOFOLLOW | O_NONBLOCK
+        return LinuxFile(try Descriptor(opening: name, flags, in: descriptor.number))
     }
 
     func openOrCreate(_ name: String) throws(Errno) -> any VaultFile {
-        let flags = O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC
-        if let made = try? Descriptor(at: descriptor.number, name, flags | O_CREAT | O_EXCL, 0o600) {
+        let flags = O_RDWR | O_NOFOLLOW | O_NONBLOCK
+        if let made = try? Descriptor(opening: name, flags | O_CREAT | O_EXCL, mode: 0o600, in: descriptor.number) {
             return LinuxFile(try withMode0600(made))
         }
-        return LinuxFile(try Descriptor(at: descriptor.number, name, flags))
+        return LinuxFile(try Descriptor(opening: name, flags, in: descriptor.number))
     }
 
     func createTemporary(_ name: String) throws(Errno) -> any VaultFile {
         // An unnamed file leaves nothing behind if the process dies. Not every file system supports it, and naming it
         // uses /proc, which a container may lack.
         if unsafe access("/proc/self/fd", X_OK) == 0,
-            let nameless = try? Descriptor(at: descriptor.number, ".", unnamedTemporaryFile | O_RDWR | O_CLOEXEC, 0o600)
+            let nameless = try? Descriptor(
+                opening: ".", unnamedTemporaryFile | O_RDWR, mode: 0o600, in: descriptor.number)
         {
             return LinuxFile(try withMode0600(nameless), isNameless: true)
         }
-        let flags = O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC
-        return LinuxFile(try withMode0600(try Descriptor(at: descriptor.number, name, flags, 0o600)))
+        let flags = O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW
+        return LinuxFile(try withMode0600(try Descriptor(opening: name, flags, mode: 0o600, in: descriptor.number)))
     }
 
     func install(_ file: any VaultFile, temporaryName: String, as name: String, replacing: Bool) throws(Errno) {
@@ -254,7 +245,7 @@ private final class LinuxDirectory: VaultDirectory {
     func remove(_ name: String) throws(Errno) { try succeed { unsafe unlinkat(descriptor.number, name, 0) } }
 
     func forEachName(_ body: (String) throws(Errno) -> Void) throws(Errno) {
-        let own = try Descriptor(at: descriptor.number, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+        let own = try Descriptor(opening: ".", O_RDONLY | O_DIRECTORY, in: descriptor.number)
         // The stream owns the duplicate and closes it.
         let duplicate = fcntl(own.number, F_DUPFD_CLOEXEC, 0)
         guard duplicate >= 0, let stream = unsafe fdopendir(duplicate) else { throw Errno(rawValue: errno) }
@@ -275,9 +266,9 @@ private final class LinuxDirectory: VaultDirectory {
     }
 
     func directory(_ name: String) throws(Errno) -> any VaultDirectory {
-        let flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC
+        let flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW
         return LinuxDirectory(
-            path: path.appending(name), descriptor: try Descriptor(at: descriptor.number, name, flags))
+            path: path.appending(name), descriptor: try Descriptor(opening: name, flags, in: descriptor.number))
     }
 
     func createDirectory(_ name: String) throws(Errno) {
@@ -300,8 +291,9 @@ private final class LinuxDirectory: VaultDirectory {
         }
     }
 
-    private func withMode0600(_ file: Descriptor) throws(Errno) -> Descriptor {
-        try succeed { fchmod(file.number, 0o600) }
+    private func withMode0600(_ file: consuming Descriptor) throws(Errno) -> Descriptor {
+        let number = file.number
+        try succeed { fchmod(number, 0o600) }
         return file
     }
 
@@ -313,7 +305,7 @@ private final class LinuxFile: VaultFile {
     let descriptor: Descriptor
     let isNameless: Bool
 
-    init(_ descriptor: Descriptor, isNameless: Bool = false) {
+    init(_ descriptor: consuming Descriptor, isNameless: Bool = false) {
         self.descriptor = descriptor
         self.isNameless = isNameless
     }

@@ -4,6 +4,7 @@ internal import Dispatch
 internal import Glibc
 internal import Synchronization
 internal import SystemPackage
+internal import VaultSystem
 
 /// A running `ssh`: its output on standard error, and its end.
 final class SSHProcess: ServedPeer {
@@ -34,30 +35,21 @@ final class SSHProcess: ServedPeer {
     ) throws(RecordStoreError) -> (FramePipes, SSHProcess) {
         do throws(Errno) {
             let stop = try StopPipe()
-            let (input, output, error) = (try Ends(), try Ends(), try Ends())
+            let input = try DescriptorPair()
+            let output = try DescriptorPair()
+            let error = try DescriptorPair()
             let pipes = try FramePipes(
-                input: output.reading, output: input.writing, ownsDescriptors: true, patience: patience)
-            (output.reading, input.writing) = (-1, -1)
-            let number = try start(command.arguments, input.reading, output.writing, error.writing)
-            let process = SSHProcess(command, number, error.reading, stop)
-            error.reading = -1
+                input: output.reading.number, output: input.writing.number, ownsDescriptors: true, patience: patience)
+            _ = output.reading.take()
+            _ = input.writing.take()
+            let number = try start(
+                command.arguments, input.reading.number, output.writing.number, error.writing.number)
+            let process = SSHProcess(command, number, error.reading.take(), stop)
             return (pipes, process)
         } catch {
             guard error == .noSuchFileOrDirectory else { throw .inputOutput(error, command.byHand) }
             throw .unreachable("there is no ssh on this machine: install openssh-client")
         }
-    }
-
-    /// A pipe that closes its ends with the value, except the ends that a new owner has taken.
-    private final class Ends {
-        var reading: Int32
-        var writing: Int32
-
-        init() throws(Errno) {
-            (reading, writing) = try StopPipe.pipe()
-        }
-
-        deinit { for end in [reading, writing] where end >= 0 { close(end) } }
     }
 
     private static func start(

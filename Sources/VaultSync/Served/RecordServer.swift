@@ -2,6 +2,7 @@
 package import SystemPackage
 package import VaultFormat
 package import VaultStorage
+internal import VaultSystem
 
 /// A server of the records below a directory, for a ``ServedRecordStore`` at the other end of two pipes. The server has
 /// no keys and no vault.
@@ -73,7 +74,7 @@ package final class RecordServer {
         switch failure {
         case .ended, .stopped: nil
         case .silent: "the client takes no answer, or has sent a part of a question"
-        case .failed(let errno): "the connection failed: \(errno.description.lowercased())"
+        case .failed(let errno): "the connection failed: \(errno.text)"
         case .violation(let what): "the client does not keep to the protocol: \(what)"
         }
     }

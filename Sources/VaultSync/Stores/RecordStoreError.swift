@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 package import SystemPackage
+internal import VaultSystem
 
 /// The reason why a store did not do its task.
 package enum RecordStoreError: Error, Equatable, Sendable {
@@ -32,7 +33,7 @@ extension RecordStoreError {
         case .unreachable(let place) where place.hasPrefix("/"):
             "the remote cannot be reached: there is no '\(place)'"
         case .unreachable(let why): "the remote cannot be reached: \(why)"
-        case .inputOutput(let errno, let place): "cannot use the remote: \(errno.description.lowercased()) ('\(place)')"
+        case .inputOutput(let errno, let place): "cannot use the remote: \(errno.text) ('\(place)')"
         case .invalid(let what): "the remote takes no such record: \(what)"
         case .refused(let what, hint: _): "cannot use the remote: \(what)"
         case .denied(let what): "the remote does not let this device do that: \(what)"

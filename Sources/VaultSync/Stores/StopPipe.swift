@@ -2,35 +2,21 @@
 internal import CLinux
 internal import Glibc
 internal import SystemPackage
+internal import VaultSystem
 
 /// A pipe that ends a thread's wait for descriptors.
 final class StopPipe: Sendable {
-    /// Readable once ``stop()`` was called.
-    let descriptor: Int32
-    private let end: Int32
+    /// Its reading end is readable once ``stop()`` was called.
+    let ends: DescriptorPair
 
     init() throws(Errno) {
-        (descriptor, end) = try Self.pipe()
-        for end in [descriptor, end] { _ = clinux_set_nonblocking(end) }
-    }
-
-    deinit {
-        close(descriptor)
-        close(end)
+        ends = try DescriptorPair()
+        for end in [ends.reading.number, ends.writing.number] { _ = clinux_set_nonblocking(end) }
     }
 
     func stop() {
         // A full pipe needs no further byte.
-        _ = unsafe clinux_write_some(end, [1], 1)
-    }
-
-    /// Makes a pipe. Child processes do not inherit its ends.
-    static func pipe() throws(Errno) -> (reading: Int32, writing: Int32) {
-        var ends: [Int32] = [-1, -1]
-        // The array has room for both.
-        let result = unsafe ends.withUnsafeMutableBufferPointer { unsafe clinux_pipe($0.baseAddress) }
-        guard result == 0 else { throw Errno(rawValue: CInt(-result)) }
-        return (ends[0], ends[1])
+        _ = unsafe clinux_write_some(ends.writing.number, [1], 1)
     }
 
     /// Waits for a descriptor or the stop.
@@ -44,7 +30,7 @@ final class StopPipe: Sendable {
         while true {
             var waiting = [
                 pollfd(fd: descriptor, events: Int16(writable ? POLLOUT : POLLIN), revents: 0),
-                pollfd(fd: self.descriptor, events: Int16(POLLIN), revents: 0),
+                pollfd(fd: ends.reading.number, events: Int16(POLLIN), revents: 0),
             ]
             let left = deadline.map { ContinuousClock.now.duration(to: $0) / .milliseconds(1) }
             let ready = unsafe poll(&waiting, 2, left.map { Int32(clamping: Int64(max(0, $0.rounded(.up)))) } ?? -1)

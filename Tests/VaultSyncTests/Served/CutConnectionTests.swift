@@ -120,7 +120,7 @@ private final class CutEngine: RemoteEngine {
 
     /// Relays frames between a device and a server until one of them ends, or the connection is cut.
     private func relay(_ input: Int32, _ output: Int32) throws {
-        let (there, back) = (try StopPipe.pipe(), try StopPipe.pipe())
+        let (there, back) = (try ServedPair.pipe(), try ServedPair.pipe())
         let serving = DispatchGroup()
         DispatchQueue(label: "server").async(group: serving) { [disk] in
             _ = try? RecordServer(Home.remote, .init(), input: there.reading, output: back.writing, on: disk).run()

@@ -3,6 +3,7 @@ import Synchronization
 import TestSupport
 import Testing
 import VaultFormat
+import VaultSystem
 
 @testable import VaultSync
 
@@ -180,8 +181,9 @@ struct HostilePeerTests {
                     try pipes.send(ServedFrame.greeting)
                     while true {
                         try pipes.send(ServedFrame(.alive, 0))
-                        do throws(PipeFailure) { try stop.wait(for: stop.descriptor, within: .milliseconds(50)) } catch
-                        {
+                        do throws(PipeFailure) {
+                            try stop.wait(for: stop.ends.reading.number, within: .milliseconds(50))
+                        } catch {
                             guard error == .silent else { throw error }
                         }
                     }

@@ -91,7 +91,7 @@ struct RecordServerTests {
 
     /// - Returns: the server's reason for its end; `nil` if the device has gone.
     private func end(after bytes: [UInt8], isTaken: Bool = true) throws -> String? {
-        let (there, back) = (try StopPipe.pipe(), try StopPipe.pipe())
+        let (there, back) = (try ServedPair.pipe(), try ServedPair.pipe())
         let pipes = try FramePipes(
             input: back.reading, output: there.writing, ownsDescriptors: false, patience: .seconds(30))
         let sending = DispatchGroup()

@@ -4,6 +4,7 @@ import Glibc
 import SystemPackage
 import TestSupport
 import VaultFormat
+import VaultSystem
 
 @testable import VaultSync
 
@@ -15,13 +16,19 @@ enum ServedPair {
         func end() {}
     }
 
+    /// Both ends of a pipe, each to be closed by its number.
+    static func pipe() throws(Errno) -> (reading: Int32, writing: Int32) {
+        let ends = try DescriptorPair()
+        return (ends.reading.take(), ends.writing.take())
+    }
+
     /// Runs the other side on its own thread, which closes its ends when finished.
     static func connection(
         patience: Duration, _ other: @escaping @Sendable (_ input: Int32, _ output: Int32) -> Void
     ) throws(RecordStoreError) -> ServedConnection {
         let pipes: FramePipes
         do throws(Errno) {
-            let (there, back) = (try StopPipe.pipe(), try StopPipe.pipe())
+            let (there, back) = (try pipe(), try pipe())
             DispatchQueue(label: "other side").async {
                 other(there.reading, back.writing)
                 close(there.reading)

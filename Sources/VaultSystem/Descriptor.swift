@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+internal import CLinux
+internal import Glibc
+package import SystemPackage
+
+/// An open file, pipe, socket or process, closed with its owner: the number of a closed descriptor may belong to
+/// another file a moment later, so nothing else closes it.
+///
+/// An optional one in an actor is not closed when it is set to `nil` (Swift 6.3.1): a class owns it there.
+@usableFromInline package struct Descriptor: ~Copyable, Sendable {
+    /// Lent to calls of C while the value exists.
+    package let number: Int32
+
+    /// Takes over an open descriptor.
+    package init(owning number: Int32) { self.number = number }
+
+    /// Takes over the result of a function of CLinux: a descriptor, or a negated error number.
+    package init(_ result: Int) throws(Errno) {
+        guard result >= 0 else { throw Errno(rawValue: CInt(clamping: -result)) }
+        number = Int32(clamping: result)
+    }
+
+    /// Opens a file; programs that this process starts do not inherit it.
+    ///
+    /// - Parameters:
+    ///   - flags: of open(2); `O_CLOEXEC` is added.
+    ///   - mode: of a file that is made, less the umask.
+    ///   - directory: the start of a relative path.
+    package init(
+        opening path: String, _ flags: Int32, mode: UInt32 = 0, in directory: Int32 = AT_FDCWD
+    ) throws(Errno) {
+        var result: Int
+        repeat {
+            result = unsafe clinux_openat(directory, path, flags | O_CLOEXEC, mode)
+        } while result == -Int(EINTR)
+        try self.init(result)
+    }
+
+    /// Makes a file of mode 0600 to be written.
+    ///
+    /// - Throws: `.fileExists` if the name is taken, also by a symbolic link.
+    package init(making path: String) throws(Errno) {
+        try self.init(opening: path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, mode: 0o600)
+    }
+
+    deinit { close(number) }
+
+    /// Hands the descriptor over to a new owner.
+    package consuming func take() -> Int32 {
+        let number = number
+        discard self
+        return number
+    }
+
+    /// The size in bytes of a regular file, and its permissions; `nil` for anything else.
+    package var regularFile: (size: Int, mode: UInt32)? {
+        var status = stat()
+        guard unsafe fstat(number, &status) == 0, status.st_mode & S_IFMT == S_IFREG else { return nil }
+        return (Int(status.st_size), UInt32(status.st_mode & 0o7777))
+    }
+
+    /// Reads to the end, or until `most` bytes were read. For bytes that are not secret.
+    package func readAll(most: Int) throws(Errno) -> [UInt8] {
+        var bytes: [UInt8] = []
+        var part = [UInt8](repeating: 0, count: min(most, 65_536))
+        while bytes.count < most {
+            // The array has this room.
+            let count = unsafe read(number, &part, min(part.count, most - bytes.count))
+            if count < 0, errno == EINTR { continue }
+            guard count >= 0 else { throw Errno(rawValue: errno) }
+            guard count > 0 else { break }
+            bytes += part[..<count]
+        }
+        return bytes
+    }
+}
+
+/// Both ends of a pipe; a child inherits only the end that it is given.
+@frozen @usableFromInline package struct DescriptorPair: ~Copyable, Sendable {
+    @usableFromInline package let reading: Descriptor
+    @usableFromInline package let writing: Descriptor
+
+    package init() throws(Errno) {
+        var ends: [Int32] = [-1, -1]
+        // The array has room for both.
+        let result = unsafe ends.withUnsafeMutableBufferPointer { unsafe clinux_pipe($0.baseAddress) }
+        guard result == 0 else { throw Errno(rawValue: CInt(clamping: -result)) }
+        reading = Descriptor(owning: ends[0])
+        writing = Descriptor(owning: ends[1])
+    }
+}
+
+extension Errno {
+    /// The system's text as a part of a sentence, such as `permission denied`.
+    package var text: String { description.lowercased() }
+}
