@@ -112,7 +112,9 @@ struct UnlockOptions: ParsableArguments {
         if target.takesSecurityKey, !target.takesPassphrase, target.canAskPerson {
             return (try securityKeySecret(for: target), .securityKey)
         }
-        do { return (try withPassphrase(try target.ask(), target), .typed) } catch CryptoError.unacceptablePassphrase(
+        do {
+            return (try withPassphrase(try target.ask(offersKey: true), target), .typed)
+        } catch CryptoError.unacceptablePassphrase(
             .empty) where target.takesSecurityKey
         {
             return (try securityKeySecret(for: target), .securityKey)

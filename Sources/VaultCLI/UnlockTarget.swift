@@ -38,13 +38,15 @@ struct UnlockTarget {
     var takesSecurityKey: Bool { slots.contains { $0.provider == .fido2 } }
 
     /// Asks for the passphrase, unless the vault has no passphrase slot.
-    func ask() throws -> Passphrase {
+    ///
+    /// - Parameter offersKey: whether an empty answer, which is an error, makes the caller ask for a security key.
+    func ask(offersKey: Bool = false) throws -> Passphrase {
         guard takesPassphrase else {
             throw CommandError(.locked, "no passphrase opens this vault ('\(path.string.printable)')", hint: otherWays)
         }
-        if let dialog { return try dialog.ask(takesSecurityKey: takesSecurityKey) }
+        if let dialog { return try dialog.ask(takesSecurityKey: offersKey && takesSecurityKey) }
         guard let terminal = Terminal() else { throw noSource }
-        let other = takesSecurityKey ? " (empty for the security key)" : ""
+        let other = offersKey && takesSecurityKey ? " (empty for the security key)" : ""
         return try Passphrase(terminal.readSecret("Passphrase of \(path.string.printable)\(other): "))
     }
 
