@@ -32,7 +32,8 @@ enum FuzzedImport: UInt8, CaseIterable {
         ]
         let files: [(FuzzedImport, String)] = [
             (.onePassword, "1pux.json"), (.aegis, "aegis-plain.json"), (.aegis, "aegis-encrypted.json"),
-            (.bitwarden, "bitwarden-pbkdf2.json"), (.cxf, "../cxf/header.json"), (.cxf, "../cxf/accounts.json"),
+            (.bitwarden, "bitwarden-pbkdf2.json"), (.bitwarden, "bitwarden-passkey.json"),
+            (.cxf, "../cxf/header.json"), (.cxf, "../cxf/accounts.json"),
         ]
         return texts.map { [$0.rawValue] + Array($1.utf8) }
             + files.compactMap { kind, name in (try? Vectors.bytes("import/" + name)).map { [kind.rawValue] + $0 } }
@@ -104,7 +105,11 @@ enum FuzzedImport: UInt8, CaseIterable {
     ///   exported.
     private func comeBack(_ imported: ImportedLogins, written: (inout ExportedEntries) throws -> Int?) throws -> Bool {
         var items: [Item] = []
-        for login in imported.logins.prefix(20) { items += try login.items(of: "fuzz") }
+        for login in imported.logins.prefix(20) {
+            items += try login.items(of: "fuzz")
+            let source = login.source(of: "fuzz") + ImportNames.passkeySuffix
+            items += login.passkeys.map { $0.item(source: source, created: nil, in: nil) }
+        }
         var entries = try ExportedEntries(items)
         let whole = entries.entries.count
         guard let count = try written(&entries) else { return true }
