@@ -274,7 +274,7 @@ struct PasskeyImportTests {
         _ = try BitwardenExport.text(&bitwarden)
         #expect(
             bitwarden.leftOut == [
-                "passkeys with a key other than of P-256": 1, "keys of the passkey extension prf": 1,
+                "passkeys with a key other than of P-256": 1, "statements that a passkey cannot be backed up": 1,
             ])
         let other = try Vault.inMemory(accessGroups: .standard)
         try Self.bitwarden(Self.credential(["counter": "\"41\"", "userDisplayName": "\"Ada L.\""]))
@@ -299,6 +299,70 @@ struct PasskeyImportTests {
         #expect(try vault.passkeys(of: nil).map(\.algorithm) == [.es256])
         #expect(try other.stored(in: vault, of: "kdbx", replaces: true).counts == "updated 1, unchanged 1")
         #expect(try vault.passkeys(of: nil).map(\.algorithm) == [.edDSA])
+    }
+
+    @Test func `another copy of a passkey adds the key of prf and a larger counter, and takes nothing`() throws {
+        let vault = try Vault.inMemory(accessGroups: .standard)
+        let id = Base64URL.encoded([UInt8](1...8))
+        func keePass(_ changes: [String: String]) throws -> ImportedLogins {
+            try Self.keePass(
+                Self.entry("u", Self.attributes(changes: changes.merging(["CREDENTIAL_ID": id]) { $1 })))
+        }
+        func bitwarden(_ counter: Int) throws -> ImportedLogins {
+            try Self.bitwarden(Self.credential(["credentialId": "\"b64.\(id)\"", "counter": "\"\(counter)\""]))
+        }
+        try bitwarden(3).stored(in: vault, of: "bitwarden")
+        let prf = Data(repeating: 9, count: 32).base64EncodedString()
+        #expect(try keePass(["PRF": prf]).stored(in: vault, of: "kdbx").lines.last?.outcome == .updated)
+        #expect(try bitwarden(7).stored(in: vault, of: "bitwarden").lines.last?.outcome == .updated)
+        for again in [
+            try keePass([:]).stored(in: vault, of: "kdbx"), try bitwarden(2).stored(in: vault, of: "bitwarden"),
+        ] {
+            #expect(again.lines.last?.outcome == .unchanged)
+        }
+        let passkey = try #require(try vault.passkeys(of: nil).first)
+        #expect(passkey.counter == 7 && passkey.isBackupEligible)
+        #expect(try passkey.pseudoRandomKey()?.exposed == [UInt8](repeating: 9, count: 32))
+    }
+
+    @Test func `a statement that no item has room for costs that statement alone`() throws {
+        let vault = try Vault.inMemory(accessGroups: .standard)
+        let long = String(repeating: "x", count: 300)
+        let imported = try Self.bitwarden(
+            Self.credential([long: "1"]), Self.credential(["a\\u0007b": "1", "credentialId": "\"b64.AQ\""]),
+            Self.credential([
+                "creationDate": "\"\(String(repeating: "1", count: 70_000))\"", "credentialId": "\"b64.Ag\"",
+            ]),
+            Self.credential(["credentialId": "\"b64.Aw\""]))
+        let report = try imported.stored(in: vault, of: "bitwarden")
+        #expect(report.counts == "added 5")
+        #expect(report.lines.map { $0.reason != nil } == [false, true, true, true, false])
+        #expect(try vault.passkeys(of: nil).count == 4)
+    }
+
+    @Test func `the passkeys of a login that is too large come without it`() throws {
+        let vault = try Vault.inMemory(accessGroups: .standard)
+        var imported = try Self.bitwarden(Self.credential())
+        for number in 0..<600 { imported.logins[0].addAttribute("a\(number)", String(repeating: "x", count: 200)) }
+        #expect(try imported.stored(in: vault, of: "bitwarden").counts == "added 1, skipped 1")
+        #expect(try vault.passkeys(of: nil).count == 1)
+    }
+
+    @Test func `a member of another product replaces none of a format's own`() throws {
+        let vault = try Vault.inMemory(accessGroups: .standard)
+        let passkey = try Self.bitwarden(Self.credential()).logins[0].passkeys[0]
+        var hostile = passkey
+        for name in ["keyValue", "rpId", "key", "type", "later"] {
+            hostile.fields["passkey.member." + name] = try Secret(text: "\"x\"")
+        }
+        hostile.fields["passkey.member.broken"] = try Secret(text: "}")
+        try vault.add(hostile.item(source: "test:1/passkey", created: nil, in: nil))
+        let members = ",\"key\":\"x\",\"later\":\"x\",\"type\":\"x\"}"
+        let written = try #require(try Self.bitwardenPasskeys(vault).first)
+        #expect(written.hasSuffix(members) && !written.contains("broken"))
+        var entries = try Self.exported(vault)
+        let cxf = try CXFExport.text(&entries).text
+        #expect(cxf.contains("\"later\":\"x\"") && !cxf.contains("\"key\":\"x\"") && !cxf.contains("\"type\":\"x\""))
     }
 
     @Test func `two entries with one passkey make one`() throws {

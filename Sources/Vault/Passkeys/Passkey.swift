@@ -191,6 +191,17 @@ package struct Passkey: Sendable {
         return query
     }
 
+    /// The changes that give a stored passkey what another copy of it has beyond it: the key of `prf`, and a larger
+    /// number of signatures, below which a site may refuse the key; `nil` if there is nothing.
+    package func completion(from copy: Passkey, pseudoRandomKey: Secret?) -> ItemChanges? {
+        var changes = ItemChanges()
+        if let pseudoRandomKey, !item.fieldNames.contains(Name.pseudoRandom) {
+            changes.fields[Name.pseudoRandom] = .some(pseudoRandomKey)
+        }
+        if copy.counter > counter { changes.userAttributes[Name.counter] = .some(String(copy.counter)) }
+        return changes.fields.isEmpty && changes.userAttributes.isEmpty ? nil : changes
+    }
+
     /// The change that stores another number of signatures.
     static func change(toCounter counter: UInt32) -> ItemChanges {
         ItemChanges(userAttributes: [Name.counter: String(counter)])

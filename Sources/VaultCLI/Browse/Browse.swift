@@ -59,9 +59,12 @@ private struct BrowseSession: ~Copyable {
                 if case .quit = action { return }
                 try perform(action)
             } catch let error as CommandError {
+                // Revealed secrets would cover the message.
+                browser.hide()
                 browser.message = error.message
             } catch let error as VaultError {
                 guard error != .locked else { throw error }
+                browser.hide()
                 browser.message = CommandError(error).message
             }
         }

@@ -29,13 +29,16 @@ package enum BitwardenExport {
             let secrets = [entry.password, entry.otp, entry.notes] + entry.fields.map { $0.secret }
             guard secrets.allSatisfy({ $0?.isUTF8 ?? true }) else {
                 entries.leaveOutWhole("logins with a secret that is no text")
+                entries.leaveOut("passkeys of such logins", entry.passkeys.count)
+                continue
+            }
+            guard !entry.isPasskeyAlone || entry.passkeys.allSatisfy({ BitwardenPasskey.canWrite($0) }) else {
+                entries.leaveOutWhole("passkeys with a key other than of P-256")
                 continue
             }
             try write(entry, &json, &entries)
             entries.leaveOut("attachments", entry.attachments.count)
-            entries.leaveOut(
-                "passkeys with a key other than of P-256", entry.passkeys.count { !BitwardenPasskey.canWrite($0) })
-            entries.leaveOut("keys of the passkey extension prf", entry.passkeys.count { $0.pseudoRandomKey != nil })
+            BitwardenPasskey.count(entry.passkeys, &entries)
         }
         try json.end("]")
         try json.end("}")

@@ -96,13 +96,6 @@ package struct ExportEntry: Sendable {
 
     /// Whether the entry is a key that the ssh door serves.
     var isServedKey: Bool { user.hasPrefix("SHA256:") && attributes.contains { $0.name == "ssh.public" } }
-
-    /// Returns whether a URL of the entry is one of the passkey's site.
-    func isLogin(for passkey: Passkey) -> Bool {
-        urls.contains { url in
-            WebAddress(url)?.isOf(passkey.relyingParty) ?? false
-        }
-    }
 }
 
 extension Item {
@@ -183,13 +176,13 @@ package struct ExportedEntries: Sendable {
                 }
             } catch { throw .outside(error) }
         }
-        let accounts = Dictionary(grouping: entries.indices) { entries[$0].user }
+        let accounts = passkeys.isEmpty ? [:] : self.accounts
         for passkey in passkeys {
             do throws(VaultError) {
                 let portable = try PortablePasskey(passkey)
                 let parent = ExportedEntries.parent(of: passkey).flatMap { places[$0] }
-                let logins = accounts[passkey.names.user] ?? []
-                if let place = parent ?? logins.first(where: { entries[$0].isLogin(for: passkey) }) {
+                let account = Account(user: passkey.names.user, domain: passkey.relyingParty)
+                if let place = parent ?? accounts[account] {
                     entries[place].passkeys.append(portable)
                 } else {
                     entries.append(ExportEntry(portable))
@@ -197,6 +190,30 @@ package struct ExportedEntries: Sendable {
                 }
             } catch { throw .outside(error) }
         }
+    }
+
+    /// An account of a site, as passkeys and logins name it.
+    private struct Account: Hashable {
+        let user: String
+        let domain: String
+    }
+
+    /// The first login of each account, by the hosts of its URLs and the domains above them.
+    private var accounts: [Account: Int] {
+        var accounts: [Account: Int] = [:]
+        for (place, entry) in entries.enumerated() {
+            for url in entry.urls {
+                guard let host = WebAddress(url)?.host else { continue }
+                var domain = host[...]
+                while true {
+                    let account = Account(user: entry.user, domain: String(domain))
+                    if accounts[account] == nil { accounts[account] = place }
+                    guard let dot = domain.firstIndex(of: ".") else { break }
+                    domain = domain[domain.index(after: dot)...]
+                }
+            }
+        }
+        return accounts
     }
 
     /// Returns the source of the entry with which a passkey was imported.

@@ -148,6 +148,17 @@ enum BitwardenPasskey {
         }
     }
 
+    /// Counts the passkeys and their parts that Bitwarden has no room for.
+    static func count(_ passkeys: [PortablePasskey], _ entries: inout ExportedEntries) {
+        entries.leaveOut("passkeys with a key other than of P-256", passkeys.count { !canWrite($0) })
+        let written = passkeys.filter { canWrite($0) }
+        entries.leaveOut("keys of the passkey extension prf", written.count { $0.pseudoRandomKey != nil })
+        // Bitwarden tells sites that every passkey can be backed up.
+        entries.leaveOut(
+            "statements that a passkey cannot be backed up", written.count { !$0.passkey.isBackupEligible })
+        entries.leaveOut("further extensions of passkeys", written.count { $0.hasFurtherExtensions })
+    }
+
     /// Returns whether Bitwarden can use the passkey: it knows P-256 alone.
     static func canWrite(_ portable: PortablePasskey) -> Bool { portable.passkey.algorithm == .es256 }
 
@@ -179,8 +190,12 @@ enum BitwardenPasskey {
             }
         }
         let prefix = PortablePasskey.Statement.member
-        for (name, value) in portable.fields.sorted(by: { $0.key < $1.key }) where name.hasPrefix(prefix) {
-            try json.member(String(name.dropFirst(prefix.count)), raw: value)
+        for (name, value) in portable.fields.sorted(by: { $0.key < $1.key })
+        where name.hasPrefix(prefix) && value.isShallowJSON() {
+            let member = String(name.dropFirst(prefix.count))
+            // Another product's member may have the name of one of Bitwarden's.
+            guard !parts.contains(where: { $0.member == member }) else { continue }
+            try json.member(member, raw: value)
         }
         try json.end("}")
     }

@@ -80,8 +80,8 @@ struct CXFExtension {
         }
     }
 
-    /// Returns the place of a collection among those of the item; the last one for others.
-    func place(of folder: String) -> Int { folders.firstIndex(of: folder) ?? folders.count }
+    /// The places of collections among those of the item.
+    var folderPlaces: [String: Int] { Dictionary(zip(folders, folders.indices)) { first, _ in first } }
 
     private static func key(_ site: String, _ credential: String) -> String { "\(site) \(credential)" }
 

@@ -48,7 +48,8 @@ struct CXFItemReader {
         own = try CXFExtension(item["extensions"])
         login.title = item["title"]?.text ?? ""
         // Collections have an order of their own.
-        let folders = own.folders.isEmpty ? folders : folders.sorted { own.place(of: $0) < own.place(of: $1) }
+        let places = own.folderPlaces
+        let folders = folders.sorted { places[$0] ?? .max < places[$1] ?? .max }
         login.folder = folders.first ?? ""
         for (index, folder) in folders.dropFirst().enumerated() {
             login.addAttribute(CXFNames.numbered(ImportNames.folder, index + 2), folder)
@@ -83,11 +84,18 @@ struct CXFItemReader {
         guard !credentials.isEmpty, login.attributes.isEmpty, login.fields.isEmpty, login.folder.isEmpty,
             own.kind == nil, login.title.utf8.count <= PortablePasskey.longestName
         else { return false }
-        return credentials.allSatisfy { credential in
+        var sites: Set<String> = []
+        for credential in credentials {
             guard credential["type"]?.text == CXFCredential.passkey.type, let site = credential["rpId"]?.text else {
                 return false
             }
-            return login.urls.allSatisfy { WebAddress($0)?.isOf(site) ?? false }
+            sites.insert(site)
+        }
+        // A page belongs to one site, and to the domains above it.
+        guard sites.count <= 8 else { return false }
+        return login.urls.allSatisfy { url in
+            guard let address = WebAddress(url) else { return false }
+            return sites.allSatisfy { address.isOf($0) }
         }
     }
 

@@ -64,11 +64,15 @@ enum CXFPasskey {
                 return Secret(try json.take())
             }
         }
-        for (member, value) in credential.members
-        where member != "type" && !CXFCredential.passkey.members.contains(where: { $0.name == member }) {
+        for (member, value) in credential.members where !isOwn(member) {
             usable.fields[PortablePasskey.Statement.member + member] = try value.source()
         }
         return usable
+    }
+
+    /// Returns whether a member is one of CXF's.
+    private static func isOwn(_ member: String) -> Bool {
+        member == "type" || CXFCredential.passkey.members.contains { $0.name == member }
     }
 
     /// Returns the keys of `hmac-secret`, the second only if it is another.
@@ -120,7 +124,9 @@ enum CXFPasskey {
         let prefix = PortablePasskey.Statement.member
         for (name, value) in portable.fields.sorted(by: { $0.key < $1.key })
         where name.hasPrefix(prefix) && value.isShallowJSON() {
-            try json.member(String(name.dropFirst(prefix.count)), raw: value)
+            let member = String(name.dropFirst(prefix.count))
+            guard !isOwn(member) else { continue }
+            try json.member(member, raw: value)
         }
         try json.end("}")
     }

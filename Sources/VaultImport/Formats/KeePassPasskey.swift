@@ -95,6 +95,9 @@ enum KeePassPasskey {
         entries.leaveOut("signature counters of passkeys", passkeys.count { $0.counter > 0 })
         entries.leaveOut(
             "display names of passkeys", passkeys.count { !["", $0.names.user].contains($0.names.display) })
+        entries.leaveOut(
+            "further extensions of passkeys",
+            entries.entries.reduce(0) { $0 + $1.passkeys.count { $0.hasFurtherExtensions } })
     }
 
     /// Returns the attributes that are not protected.

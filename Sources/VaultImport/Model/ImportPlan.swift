@@ -89,6 +89,8 @@ package struct ImportPlan {
             done += part.count
             progress(Double(done) / count)
         }
+        // Before the updates, which remove what an earlier version imported in place of a passkey.
+        try passkeys.carryOut()
         for (line, record, change) in updates {
             do throws(VaultError) {
                 switch change {
@@ -109,7 +111,6 @@ package struct ImportPlan {
             done += 1
             progress(Double(done) / count)
         }
-        try passkeys.carryOut()
         (additions, updates) = ([], [])
     }
 
@@ -135,7 +136,7 @@ package struct ImportPlan {
         do throws(ImportError) { items = try login.items(of: format) } catch {
             guard case .malformed(_, let flaw) = error else { throw error }
             note(login, .skipped, flaw)
-            return
+            items = []
         }
         var login = login
         for item in items {

@@ -3,8 +3,8 @@ internal import FoundationEssentials
 internal import Vault
 internal import VaultFormat
 
-/// The passkeys that an import would add or replace. A site registers a passkey once and for all, so that only another
-/// key under the same identifier makes a difference.
+/// The passkeys that an import would add, complete or replace. A site registers a passkey once and for all, so that
+/// only another key under the same identifier makes a difference.
 struct PasskeyPlan {
     /// The identity of a passkey.
     private struct Identity: Hashable {
@@ -20,6 +20,7 @@ struct PasskeyPlan {
     /// The passkeys of the vault, and those of this import.
     private var known: [Identity: Passkey] = [:]
     private var additions: [Item] = []
+    private var completions: [(record: ItemRecord, changes: ItemChanges)] = []
     private var replacements: [(old: Query, new: Item)] = []
 
     /// - Parameters:
@@ -33,7 +34,7 @@ struct PasskeyPlan {
     }
 
     /// The number of planned changes.
-    var count: Int { additions.count + replacements.count }
+    var count: Int { additions.count + completions.count + replacements.count }
 
     /// - Parameters:
     ///   - source: the value of ``ImportNames/source``.
@@ -42,28 +43,39 @@ struct PasskeyPlan {
         _ portable: PortablePasskey, source: String, created: Date?
     ) -> (outcome: ImportReport.Outcome, reason: String?) {
         let identity = Identity(portable.passkey)
+        var portable = portable
+        let reason =
+            portable.keepFittingStatements() ? nil : "without statements of its source that an item has no room for"
         let item = portable.item(source: source, created: created, in: group)
         guard let existing = known[identity] else {
             known[identity] = portable.passkey
             additions.append(item)
-            return (.added, nil)
+            return (.added, reason)
         }
         // The label is the hash of the public key: nothing has to be opened.
         guard existing.item[.applicationLabel] != item[.applicationLabel] else {
-            return (.unchanged, existing.item.record == nil ? "the source has it twice" : nil)
+            guard let record = existing.item.record else { return (.unchanged, "the source has it twice") }
+            let pseudoRandomKey = portable.pseudoRandomKey
+            guard let changes = existing.completion(from: portable.passkey, pseudoRandomKey: pseudoRandomKey) else {
+                return (.unchanged, nil)
+            }
+            known[identity] = portable.passkey
+            completions.append((record, changes))
+            return (.updated, nil)
         }
         guard replaces, let record = existing.item.record else {
             return (.differs, "another passkey has its identifier, and another key")
         }
         known[identity] = portable.passkey
         replacements.append((Query(persistentReference: record.persistentReference), item))
-        return (.updated, nil)
+        return (.updated, reason)
     }
 
-    /// Carries out the plan: all additions or none, then each replacement.
+    /// Carries out the plan: all additions or none, then each change.
     func carryOut() throws(ImportError) {
         try outside {
             if !additions.isEmpty { try store.store(additions, replacing: false) }
+            for (record, changes) in completions { try store.update(record, with: changes) }
             for (old, new) in replacements { try store.store([new], replacing: false, deleting: [old]) }
         }
     }

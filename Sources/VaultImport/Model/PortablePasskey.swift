@@ -13,8 +13,8 @@ package struct PortablePasskey: Sendable {
     let userHandle: Secret
     /// The key of the extension `prf`: 32 bytes.
     let pseudoRandomKey: Secret?
-    /// Statements of the source that have no part of their own, by ``Statement`` and as text: an export to the same
-    /// format repeats them.
+    /// Statements of the source that have no part of their own, by ``Statement`` and as text: an export to a format
+    /// that has room for them repeats them.
     var attributes: [String: String] = [:]
     var fields: [String: Secret] = [:]
 
@@ -96,6 +96,31 @@ package struct PortablePasskey: Sendable {
         attributes = passkey.furtherAttributes
         for name in passkey.furtherFields { fields[name] = try passkey.item.openedSecret(field: name) }
     }
+
+    /// Whether the source stated extensions other than `prf`.
+    var hasFurtherExtensions: Bool {
+        fields[Statement.extensions] != nil || fields[Statement.unverifiedPseudoRandomKey] != nil
+    }
+
+    /// Removes the statements that an item has no room for: any file may have members of any length and name.
+    ///
+    /// - Returns: whether all of them stay.
+    mutating func keepFittingStatements() -> Bool {
+        func isFitting(_ name: String) -> Bool {
+            (1...255).contains(name.utf8.count)
+                && !name.unicodeScalars.contains { $0.properties.generalCategory == .control }
+        }
+        let count = attributes.count + fields.count
+        attributes = attributes.filter { isFitting($0.key) && $0.value.utf8.count <= PortablePasskey.longestStatement }
+        fields = fields.filter { isFitting($0.key) && $0.value.count <= PortablePasskey.longestSecretStatement }
+        if fields.count > PortablePasskey.mostStatements { fields = [:] }
+        return attributes.count + fields.count == count
+    }
+
+    /// The limits of statements, in bytes and in number; a key of RSA as text has 13 KiB at most.
+    private static let longestStatement = 4096
+    private static let longestSecretStatement = 65_536
+    private static let mostStatements = 32
 
     /// Returns the item to be stored.
     ///
