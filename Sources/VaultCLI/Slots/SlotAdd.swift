@@ -5,6 +5,7 @@ internal import Glibc
 internal import SystemPackage
 internal import Vault
 internal import VaultCrypto
+internal import VaultFormat
 
 /// The options for a new passphrase.
 struct NewPassphraseOptions: ParsableArguments {
@@ -144,7 +145,7 @@ struct SlotAdd: ParsableCommand {
     }
 
     private func addSecurityKey(to opened: Vault) throws {
-        try opened.checkRoom(forSlot: name)
+        try opened.checkRoom(forSlot: name, blobBytes: SecurityKeyCredential.shortestBlob)
         // The option names the key that unlocked the vault, if one did, and the new one is another.
         let options = vault.unlocking.securityKey
         let dialog =
