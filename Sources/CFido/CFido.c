@@ -275,6 +275,7 @@ int cfido_has(cfido_key *key, const cfido_request *request) {
     if (!made) return CFIDO_NO_MEMORY;
     int result = begin(made, request);
     if (!result) result = lib.assertion_presence(made, OPT_FALSE);
+    if (!result && request->verifies_itself) result = lib.assertion_verification(made, OPT_TRUE);
     long start = milliseconds();
     if (!result) result = outcome(key->device, lib.assert(key->device, made, request->pin), start);
     lib.assertion_free(&made);

@@ -25,8 +25,16 @@ struct UnlockOptions: ParsableArguments {
         guard recoveryCodeFile == nil || keyFile == nil && !passphrase.isNamed else {
             throw ValidationError("--recovery-code-file excludes the other ways to unlock")
         }
-        guard !securityKey.fido2 || recoveryCodeFile == nil && keyFile == nil && !passphrase.isNamed else {
-            throw ValidationError("--fido2 excludes the other ways to unlock")
+        if securityKey.fido2 { try checkKeyIsAlone() }
+    }
+
+    /// Ends a command that names a security key and another way to unlock.
+    ///
+    /// The parser cannot refuse a device: `slot add fido2` may use it for the new key.
+    func checkKeyIsAlone() throws {
+        guard !securityKey.isNamed || !namesOtherThanKey else {
+            let option = securityKey.fido2 ? "--fido2" : "--fido2-device"
+            throw ValidationError("\(option) excludes the other ways to unlock")
         }
     }
 
@@ -40,7 +48,9 @@ struct UnlockOptions: ParsableArguments {
     ]
 
     /// Whether the command line names a way to unlock.
-    var isNamed: Bool { passphrase.isNamed || keyFile != nil || recoveryCodeFile != nil || securityKey.fido2 }
+    var isNamed: Bool { namesOtherThanKey || securityKey.isNamed }
+
+    private var namesOtherThanKey: Bool { passphrase.isNamed || keyFile != nil || recoveryCodeFile != nil }
 
     /// Whether a way to unlock is available without a prompt.
     var hasSource: Bool { isNamed || passphrase.hasSource || UnlockOptions.keyFileOfProcess != nil }
@@ -49,6 +59,7 @@ struct UnlockOptions: ParsableArguments {
 
     /// Ends the command if there is no way to unlock, before it waits for anything else.
     func checkAvailable(for target: UnlockTarget) throws {
+        try checkKeyIsAlone()
         guard hasSource || target.canAskMachine || target.canAskPerson else { throw target.noSource }
     }
 
@@ -88,7 +99,7 @@ struct UnlockOptions: ParsableArguments {
     private func secret(
         for target: UnlockTarget, machine: (() throws(VaultError) -> UnlockingSecret?)?
     ) throws -> (UnlockingSecret, Origin) {
-        if securityKey.fido2 { return (try securityKeySecret(for: target), .securityKey) }
+        if securityKey.isNamed { return (try securityKeySecret(for: target), .securityKey) }
         if let file = recoveryCodeFile { return (.recoveryCode(try UnlockOptions.recoveryCode(file)), .given) }
         let isPassphraseFirst = keyFile == nil && passphrase.hasSource
         if let file = keyFile ?? (isPassphraseFirst ? nil : UnlockOptions.keyFileOfProcess) {

@@ -89,6 +89,7 @@ struct VaultOptions: ParsableArguments {
 
     /// Finds the vault, before the passphrase is asked for.
     func locked() throws -> LockedVault {
+        try unlocking.checkKeyIsAlone()
         let path = try file.path()
         do throws(VaultError) { return try LockedVault(at: path) } catch { throw CommandError(error, at: path) }
     }

@@ -75,7 +75,7 @@ package enum HolderVerification: Sendable {
         return Array(identifier[..<count])
     }
 
-    /// Returns whether the key has a credential, without a touch.
+    /// Returns whether the key has a credential, without a touch; a fingerprint is taken, and serves no later request.
     ///
     /// - Throws: the errors of a verification.
     package func has(_ identifier: [UInt8], at relyingParty: String, by verification: HolderVerification)

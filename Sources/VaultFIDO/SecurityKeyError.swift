@@ -35,6 +35,14 @@ package enum SecurityKeyError: Error, Equatable, Sendable {
     /// Another error, with the number of libfido2: a status of CTAP 2.1, 6.3, or one below 0.
     case failed(Int32)
 
+    /// Whether the key would answer the same for any other credential, or the holder would wait or pay for it.
+    package var endsSearch: Bool {
+        switch self {
+        case .wrongPIN, .pinBlocked, .needsReinsertion, .untouched, .removed, .outOfMemory: true
+        default: false
+        }
+    }
+
     /// - Parameter result: not 0.
     init(_ result: CInt) {
         switch result {

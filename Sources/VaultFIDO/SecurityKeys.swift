@@ -50,18 +50,28 @@ package struct SecurityKeys: Sendable {
 
     /// Waits for the holder to touch one of several open keys; the others must not be used afterwards.
     ///
-    /// - Throws: `.untouched`; `.removed` if all keys fail.
+    /// - Throws: `.untouched`; if all keys fail, the first of their errors other than `.removed`, else `.removed`.
     package static func touched(among keys: [SecurityKey], within patience: Duration = .seconds(30))
         throws(SecurityKeyError) -> SecurityKey
     {
         let deadline = ContinuousClock.now + patience
-        var waiting = keys.filter { (try? $0.beginTouch()) != nil }
+        var failure = SecurityKeyError.removed
+        var waiting: [SecurityKey] = []
+        for key in keys {
+            do throws(SecurityKeyError) {
+                try key.beginTouch()
+                waiting.append(key)
+            } catch {
+                if failure == .removed { failure = error }
+            }
+        }
         while !waiting.isEmpty, ContinuousClock.now < deadline {
             for key in waiting {
                 do throws(SecurityKeyError) {
                     guard try key.isTouched(within: 100) else { continue }
                 } catch {
                     // Pulled out, or its own time is over.
+                    if failure == .removed { failure = error }
                     waiting.removeAll { $0 === key }
                     continue
                 }
@@ -70,7 +80,7 @@ package struct SecurityKeys: Sendable {
             }
         }
         for key in waiting { key.cancelTouch() }
-        throw waiting.isEmpty ? .removed : .untouched
+        throw waiting.isEmpty ? failure : .untouched
     }
 }
 

@@ -45,6 +45,9 @@ package struct SecurityKeyCredential: Equatable, Sendable {
         return output + salt + identifier
     }
 
+    /// The length of the shortest encoding, in bytes.
+    package static let shortestBlob = fixedLength + identifierBounds.lowerBound
+
     private static let version: UInt8 = 1
     private static let verifiedFlag: UInt8 = 1
     private static let fixedLength = 36

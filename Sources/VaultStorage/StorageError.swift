@@ -209,7 +209,7 @@ extension SlotFlaw {
         switch self {
         case .full: "the vault already has eight slots"
         case .cost: "the key derivations of all slots would cost more than 32 GiB-passes"
-        case .annexFull: "there is no more room for the secrets of this machine"
+        case .annexFull: "the header has no more room for such a slot"
         case .lastForPeople: "nobody could open the vault afterwards"
         case .noSuchSlot: "there is no such slot"
         case .changed: "another process has changed the slots"

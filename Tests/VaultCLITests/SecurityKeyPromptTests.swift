@@ -81,6 +81,20 @@ struct SecurityKeyPromptTests {
         #expect(second.end() == 0)
     }
 
+    @Test(arguments: ["numb", "wrong-finger", "strict"])
+    func `a PIN opens its slot where a finger does not, and where the key answers nothing unverified`(manner: String)
+        throws
+    {
+        let shell = try Self.shell("$KEY plain vault slot add fido2 --name plain --passphrase-file pass 2>/dev/null")
+        try add("one", in: shell)
+        let terminal = try terminal("one=\(manner)", "get", "s", "--fido2", in: shell)
+        try terminal.wait(for: "PIN of the security key (Soft Key): ")
+        #expect(terminal.screen.contains("did not recognize its holder") == (manner == "wrong-finger"))
+        terminal.type("2468\n")
+        try terminal.wait(for: "s3cret")
+        #expect(terminal.end() == 0)
+    }
+
     @Test func `an empty passphrase takes the security key, and only where a slot has one`() throws {
         let shell = try Self.shell()
         let without = try terminal("one", "get", "s", in: shell)

@@ -131,10 +131,23 @@ struct SecurityKeyTests {
         #expect(throws: SecurityKeyError.noPIN) { try credential(of: hub.key().opened(), by: pin("1234")) }
     }
 
+    @Test func `a key that verifies always answers nothing without, and a finger that counts for nothing has nothing`()
+        throws
+    {
+        let strict = try hub.key("finger", "strict").opened()
+        let identifier = try credential(of: strict, by: .byKey)
+        #expect(throws: SecurityKeyError.unverified) { try strict.has(identifier, at: Self.party, by: .none) }
+        #expect(try strict.has(identifier, at: Self.party, by: .byKey))
+        let numb = try hub.key("numb", pin: "1234").opened()
+        let other = try credential(of: numb, by: pin("1234"))
+        #expect(throws: SecurityKeyError.noCredential) { try secret(numb, other, by: .byKey) }
+    }
+
     @Test func `a finger takes the place of the PIN, and another finger does not`() throws {
         let key = try hub.key("finger").opened()
         #expect(key.verifiesItself && !key.hasPIN)
         let identifier = try credential(of: key, by: .byKey)
+        #expect(try key.has(identifier, at: Self.party, by: .byKey))
         #expect(try secret(key, identifier, by: .byKey).count == 32)
         #expect(throws: SecurityKeyError.noCredential) { try secret(key, identifier) }
         #expect(throws: SecurityKeyError.unverified) {
@@ -163,6 +176,16 @@ struct SecurityKeyTests {
         let keys = try [aside.opened(), touched.opened()]
         #expect(try SecurityKeys.touched(among: keys) === keys[1])
         #expect(try credential(of: keys[1]).count == 49)
+    }
+
+    @Test func `keys that give up by themselves were not touched, and only those that are gone were pulled out`() throws
+    {
+        let (gone, silent) = (try hub.key("pulled-1").opened(), try hub.key("untouched").opened())
+        #expect(throws: SecurityKeyError.removed) { try credential(of: gone) }
+        #expect(throws: SecurityKeyError.untouched) { try SecurityKeys.touched(among: [gone, silent]) }
+        #expect(throws: SecurityKeyError.removed) { try SecurityKeys.touched(among: [gone]) }
+        let both = try [hub.key("untouched").opened(), hub.key("untouched").opened()]
+        #expect(throws: SecurityKeyError.untouched) { try SecurityKeys.touched(among: both) }
     }
 
     @Test func `several keys that nobody touches are let go`() throws {

@@ -16,6 +16,8 @@ in it has a line for each request that the key was sent. A report is a packet of
     aside        answers no touch among several   pulled-N     is pulled out at the Nth touch
     finger       has a fingerprint                wrong-finger has one, of another person
     forgetful    reports no hmac-secret output    busy         is in use
+    strict       answers nothing unverified       numb         takes a finger for nothing
+    long         has identifiers of 820 bytes
 """
 import hashlib, hmac, json, os, socket, struct, subprocess, sys, threading
 
@@ -108,6 +110,8 @@ class Key:
         if options.get("uv"):
             if "wrong-finger" in self.manners:
                 raise Status(UV_INVALID)
+            if "numb" in self.manners:
+                return False
             if "finger" not in self.manners:
                 raise Status(UNSUPPORTED_OPTION)
             return True
@@ -122,10 +126,11 @@ class Key:
 
     def identifier(self, party, nonce, protection):
         head = nonce + bytes([protection])
-        return head + mac(self.secret, b"identifier", party, head)[:16]
+        identifier = head + mac(self.secret, b"identifier", party, head)[:16]
+        return identifier.ljust(820, b"\0") if "long" in self.manners else identifier
 
     def known(self, party, identifier, verified):
-        if len(identifier) != 49 or identifier != self.identifier(party, identifier[:32], identifier[32]):
+        if len(identifier) < 49 or identifier != self.identifier(party, identifier[:32], identifier[32]):
             return False
         return verified or identifier[32] < 3
 
@@ -151,7 +156,7 @@ class Key:
 
     def info(self):
         options = {"rk": True, "up": True, "clientPin": self.state["pin"] is not None}
-        if {"finger", "wrong-finger"} & self.manners:
+        if {"finger", "wrong-finger", "numb"} & self.manners:
             options["uv"] = True
         extensions = ["credProtect"] + ([] if "no-secrets" in self.manners else ["hmac-secret"])
         return {1: ["FIDO_2_0"], 2: extensions, 3: AAGUID, 4: options, 5: 1200, 6: [1]}
@@ -222,6 +227,8 @@ class Key:
     def get(self, parameters, connection):
         options, extensions = parameters.get(5, {}), parameters.get(4, {})
         verified = self.is_verified(parameters.get(6), parameters.get(7), parameters[2], options)
+        if "strict" in self.manners and not verified:
+            raise Status(PIN_REQUIRED)
         party = hashlib.sha256(parameters[1].encode()).digest()
         identifiers = [one["id"] for one in parameters.get(3, [])]
         own = [one for one in identifiers if self.known(party, one, verified)]

@@ -53,10 +53,12 @@ extension Vault {
 
     /// Checks that a slot can be added, before a person is asked for its secret.
     ///
-    /// - Parameter name: as in ``addSlot(for:name:cost:)``.
+    /// - Parameters:
+    ///   - name: as in ``addSlot(for:name:cost:)``.
+    ///   - blobBytes: the least length of what the header keeps for the slot.
     /// - Throws: `.storage(.slot)`.
-    package func checkRoom(forSlot name: String?) throws(VaultError) {
-        try core.manage { store throws(StorageError) in try store.checkRoom(for: name) }
+    package func checkRoom(forSlot name: String?, blobBytes: Int) throws(VaultError) {
+        try core.manage { store throws(StorageError) in try store.checkRoom(for: name, blobBytes: blobBytes) }
     }
 
     /// Adds a slot that a FIDO2 security key opens.

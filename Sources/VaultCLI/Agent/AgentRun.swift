@@ -99,7 +99,7 @@ struct Agent: ParsableCommand {
             throw CommandError.usage(
                 "--passphrase-fd goes with --foreground", hint: "or use 'vault unlock --passphrase-fd'")
         }
-        guard !vault.unlocking.securityKey.fido2 else {
+        guard !vault.unlocking.securityKey.isNamed else {
             throw CommandError.usage("--fido2 goes with --foreground", hint: "or use 'vault unlock --fido2'")
         }
         let path = FilePath(FileManager.default.currentDirectoryPath).pushingUnresolved(try vault.file.path())

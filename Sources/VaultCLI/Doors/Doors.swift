@@ -47,7 +47,7 @@ struct Doors: ParsableCommand {
     var parent: Int32?
 
     func validate() throws {
-        guard !vault.unlocking.securityKey.fido2 else {
+        guard !vault.unlocking.securityKey.isNamed else {
             throw ValidationError("--fido2 goes with commands: a door asks for the passphrase, or for the key instead")
         }
     }

@@ -41,19 +41,53 @@ struct SecurityKeyHolder {
     func secret(of credentials: [SecurityKeyCredential]) throws -> Secret {
         let keys = try opened()
         let key = try silentOwner(of: credentials, among: keys) ?? chosen(from: keys, for: "this vault")
-        // A key that was made unverified has another secret when it verifies its holder (CTAP 2.1, 12.5).
-        let kinds = [false, true].map { isVerified in credentials.filter { $0.isVerified == isVerified } }
-        for alike in kinds where !alike.isEmpty {
-            let isVerified = alike[0].isVerified
-            guard !isVerified || key.hasPIN || key.verifiesItself else { continue }
-            let found = try verifying(key, isVerified: isVerified) { verification -> Secret? in
-                guard let own = try alike.first(where: { try has($0, key, verification) }) else { return nil }
-                say("Touch the security key\(named(key)).")
-                return try secret(of: own, from: key, by: verification)
+        var failure: (any Error)?
+        // A key that was made unverified has another secret when it verifies its holder (CTAP 2.1, 12.5). A key that
+        // always verifies its holder refuses requests without, also those for another key's credentials.
+        for isVerified in [true, false] {
+            let alike = credentials.filter { $0.isVerified == isVerified }
+            guard !alike.isEmpty, !isVerified || key.hasPIN || key.verifiesItself else { continue }
+            do {
+                return try verifying(key, isVerified: isVerified) { verification in
+                    try secret(ofOneOf: alike, from: key, by: verification, noting: &failure)
+                }
+            } catch let error as SecurityKeyError where !error.endsSearch {
+                if error != .noCredential { failure = failure ?? error }
+            } catch let error as CommandError where error.status == .locked {
+                // No PIN can be asked for.
+                failure = failure ?? error
             }
-            if let found { return found }
         }
-        throw SecurityKeyError.noCredential
+        throw failure ?? SecurityKeyError.noCredential
+    }
+
+    /// Computes the secret of the first credential that the key has.
+    ///
+    /// - Parameter failure: receives the first error that another credential may not have.
+    /// - Throws: `.noCredential` if the key opens none; `.unverified` for a fingerprint of another person; the errors
+    ///   that end a search.
+    private func secret(
+        ofOneOf credentials: [SecurityKeyCredential], from key: SecurityKey, by verification: HolderVerification,
+        noting failure: inout (any Error)?
+    ) throws(SecurityKeyError) -> Secret {
+        var isByKey = false
+        if case .byKey = verification { isByKey = true }
+        let demand = "Touch the security key\(named(key))."
+        if isByKey { say(demand) }
+        for credential in credentials {
+            do throws(SecurityKeyError) {
+                if !isByKey {
+                    guard try has(credential, key, verification) else { continue }
+                    say(demand)
+                }
+                // Each request takes a fingerprint: a question beforehand would cost one more.
+                return try secret(of: credential, from: key, by: verification)
+            } catch {
+                guard !error.endsSearch, !(isByKey && error == .unverified) else { throw error }
+                if error != .noCredential { failure = failure ?? error }
+            }
+        }
+        throw .noCredential
     }
 
     // MARK: The key
@@ -112,6 +146,8 @@ struct SecurityKeyHolder {
         if key.verifiesItself {
             do { return try body(.byKey) } catch SecurityKeyError.unverified where key.hasPIN {
                 say("The security key did not recognize its holder.")
+            } catch SecurityKeyError.noCredential where key.hasPIN {
+                // A key may count a fingerprint for less than the PIN.
             }
         }
         var flaw: String?

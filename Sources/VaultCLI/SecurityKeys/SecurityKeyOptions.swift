@@ -8,8 +8,11 @@ struct SecurityKeyOptions: ParsableArguments {
 
     @Option(
         help: ArgumentHelp(
-            "The security key, such as /dev/hidraw3; else the only one, or the one that is touched.",
+            "Unlock with this one, such as /dev/hidraw3; else with the only one, or the one that is touched.",
             valueName: "device"),
         completion: .file())
     var fido2Device: String?
+
+    /// Whether a security key is to unlock the vault. `slot add fido2` may use the device for the new key instead.
+    var isNamed: Bool { fido2 || fido2Device != nil }
 }

@@ -5,6 +5,7 @@ internal import Glibc
 internal import SystemPackage
 internal import Vault
 internal import VaultCrypto
+internal import VaultFormat
 
 /// The options for a new passphrase.
 struct NewPassphraseOptions: ParsableArguments {
@@ -102,14 +103,17 @@ struct SlotAdd: ParsableCommand {
         guard takesPassphrase || new.newPassphraseFile == nil && new.newPassphraseFd == nil && new.kdf == nil else {
             throw ValidationError("--new-passphrase-file, --new-passphrase-fd and --kdf go with a passphrase")
         }
-        guard vault.unlocking.securityKey.fido2Device == nil || kind == .fido2 || vault.unlocking.securityKey.fido2
-        else { throw ValidationError("--fido2-device goes with fido2") }
         guard kind == .tpm2 || tpm2Device == nil && tpm2Pcrs == nil else {
             throw ValidationError("--tpm2-device and --tpm2-pcrs go with tpm2")
         }
     }
 
-    func run() throws { try vault.withOpened { opened, _ in try add(to: opened) } }
+    func run() throws {
+        var unlocked = vault
+        // The option names the key that unlocks the vault, if --fido2 asks for one; else the new key.
+        if kind == .fido2, !vault.unlocking.securityKey.fido2 { unlocked.unlocking.securityKey.fido2Device = nil }
+        try unlocked.withOpened { opened, _ in try add(to: opened) }
+    }
 
     private func add(to opened: Vault) throws {
         let cost = new.kdf?.cost ?? .moderate
@@ -144,8 +148,7 @@ struct SlotAdd: ParsableCommand {
     }
 
     private func addSecurityKey(to opened: Vault) throws {
-        try opened.checkRoom(forSlot: name)
-        // The option names the key that unlocked the vault, if one did, and the new one is another.
+        try opened.checkRoom(forSlot: name, blobBytes: SecurityKeyCredential.shortestBlob)
         let options = vault.unlocking.securityKey
         let dialog =
             Terminal() == nil ? PassphraseDialog(asksFor: try vault.file.path(), "vault slot add fido2") : nil

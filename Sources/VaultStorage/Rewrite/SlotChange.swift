@@ -134,9 +134,12 @@ extension VaultStore {
         }
     }
 
-    /// - Throws: `.slot(.full)`, `.slot(.name)` if a slot under the name could not be added.
-    public func checkRoom(for name: String?) throws(StorageError) {
+    /// - Parameter blobBytes: the length of the slot's blob, at least.
+    /// - Throws: `.slot(.full)`, `.slot(.annexFull)`, `.slot(.name)` if a slot under the name could not be added.
+    public func checkRoom(for name: String?, blobBytes: Int = 0) throws(StorageError) {
         guard header.slots.count < Layout.slotLimit else { throw .slot(.full) }
+        let taken = header.slots.reduce(0) { $0 + Int($1.annexLength) }
+        guard blobBytes <= Header.annexLength - taken else { throw .slot(.annexFull) }
         guard let name else { return }
         guard (1...32).contains(name.utf8.count), !header.slots.contains(where: { $0.name == name }) else {
             throw .slot(.name)

@@ -103,6 +103,9 @@ struct SlotTests {
         #expect(throws: StorageError.slot(.annexFull)) {
             try store.addSlot(for: external(4), provider: .systemdCredential, blob: [UInt8](repeating: 4, count: 500))
         }
+        let room = Header.annexLength - 1500
+        #expect(throws: StorageError.slot(.annexFull)) { try store.checkRoom(for: nil, blobBytes: room + 1) }
+        try store.checkRoom(for: nil, blobBytes: room)
         try store.removeSlot(slots[0].slotID)
         let header = try home.locked().header
         #expect(header.slots.compactMap(\.provider) == [.tpm2, .tpm2])
