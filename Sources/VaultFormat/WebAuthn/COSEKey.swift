@@ -40,8 +40,10 @@ package enum COSEKey: Hashable, Sendable {
         static let ed25519 = CBORValue(6)
     }
 
-    /// The length of a number in bytes.
+    /// The length of a curve's number in bytes.
     private static let length = 32
+    /// 2,048 bits (RFC 8230, 2).
+    private static let shortestModulus = 256
 
     /// - Parameter point: 4, x and y (SEC 1, 2.3.3): 65 bytes.
     package init?(p256 point: Span<UInt8>) {
@@ -116,8 +118,8 @@ package enum COSEKey: Hashable, Sendable {
         }
     }
 
-    /// Fails for another key or algorithm, a compressed point, and a key with further members, which WebAuthn does not
-    /// allow.
+    /// Fails for another key or algorithm, a compressed point, a short modulus, and a key with further members, which
+    /// WebAuthn does not allow.
     package init?(_ value: CBORValue) {
         guard case .map(let pairs) = value else { return nil }
         func number(_ label: Int) -> [UInt8]? {
@@ -132,7 +134,7 @@ package enum COSEKey: Hashable, Sendable {
             self = .edDSA(x)
         case (KeyType.rsa, CBORValue(COSEAlgorithm.rs256.rawValue), 4):
             guard let n = value[Label.modulus]?.byteString, let e = value[Label.exponent]?.byteString,
-                n.first ?? 0 > 0, e.first ?? 0 > 0
+                n.count >= COSEKey.shortestModulus, n[0] > 0, e.first ?? 0 > 0
             else { return nil }
             self = .rs256(n: n, e: e)
         default: return nil
