@@ -236,7 +236,7 @@ int cfido_is_touched(cfido_key *key, int *is_touched, int milliseconds) {
 
 void cfido_cancel(cfido_key *key) { lib.cancel(key->device); }
 
-// What a signature would cover: none is checked.
+// The hash that a signature would cover; no signature is checked.
 static const unsigned char no_hash[32];
 
 int cfido_make(cfido_key *key, const cfido_request *request, int is_protected, void *identifier, size_t *count) {

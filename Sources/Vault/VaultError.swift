@@ -78,7 +78,7 @@ public enum ParameterFlaw: Equatable, Sendable {
     case attributesWithReference
     /// A limit of a change, or a number out of its range.
     case limit
-    /// One of Apple's match keys where it has no meaning.
+    /// A match key of Apple's (`kSecMatch…`) where it has no meaning.
     case matchKey
     /// An unknown or misplaced key of Apple's dictionaries, or an invalid value of one.
     case key(String)
