@@ -252,10 +252,10 @@ public struct ItemID: Hashable, Comparable, Sendable {
         for index in 0..<8 { bytes[start + 64 + index] = UInt8(truncatingIfNeeded: offset >> UInt64(8 * index)) }
     }
 
-    /// Visits the two parts of an operation before and after its value's offset.
-    @inlinable package static func forEachPartButOffset(of bytes: Span<UInt8>, _ body: (Span<UInt8>) -> Void) {
-        body(bytes.extracting(0..<64))
-        body(bytes.extracting(72..<bytes.count))
+    /// Whether two operations differ at most in the offset of the value.
+    @inlinable package static func isEqualButOffset(_ a: Span<UInt8>, _ b: Span<UInt8>) -> Bool {
+        guard a.count == b.count, a.extracting(0..<64).elementsEqual(b.extracting(0..<64)) else { return false }
+        return a.extracting(72..<a.count).elementsEqual(b.extracting(72..<b.count))
     }
 
     @inlinable package static func value(of bytes: Span<UInt8>) -> ValueLocation? {

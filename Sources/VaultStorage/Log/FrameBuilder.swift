@@ -53,13 +53,26 @@ struct FrameBuilder {
         while (plans.last?.range.upperBound ?? 0) < pending.count {
             plans.append(FrameBuilder.plan(of: pending[(plans.last?.range.upperBound ?? 0)...]))
         }
-        let digests = FrameBuilder.digests(of: plans, pending, keys)
-        // Most transactions have a single frame.
-        if bytes.isEmpty { bytes.reserveCapacity(plans.reduce(0) { $0 + $1.length }) }
-        for (plan, digest) in zip(plans, digests) {
+        let offsets = locate(pending, plans, located)
+        var drafts: [FrameDraft] = []
+        drafts.reserveCapacity(plans.count)
+        for plan in plans {
             let isCommit = isLast && plan.range.upperBound == pending.count
-            appendFrame(pending, plan, digest, isCommit, keys, random, located)
+            drafts.append(draft(plan, isCommit, position.sequence + UInt64(drafts.count) + 1, random))
         }
+        bytes.reserveCapacity(bytes.count + drafts.reduce(0) { $0 + $1.length })
+        var sealed: [(draft: FrameDraft, bytes: [UInt8])] = []
+        for start in stride(from: 0, to: drafts.count, by: FrameBuilder.sealedAtOnce) {
+            let batch = drafts[start..<min(start + FrameBuilder.sealedAtOnce, drafts.count)]
+            // Each tag needs the one before: one thread chains the frames that are sealed while others seal the next.
+            let next = Parallel.map(batch.count, atLeast: FrameBuilder.leastPerThread) { number in
+                batch[start + number].sealed(pending, offsets, keys)
+            } beside: {
+                for (draft, bytes) in sealed { append(draft, bytes, pending, keys) }
+            }
+            sealed = Array(zip(batch, next))
+        }
+        for (draft, bytes) in sealed { append(draft, bytes, pending, keys) }
         // Versions of one item are adjacent: the next piece of a long transaction may continue with the last item.
         let last = pending.last.map { Operation.id(of: $0.operation.span) }
         values = isLast ? [] : values.filter { $0.id == last }
@@ -76,11 +89,14 @@ struct FrameBuilder {
         /// The size of the metadata box.
         var metadataLength: Int { Padding.length(for: metadata, minimum: Layout.metadataMinimum) + Layout.tagLength }
 
-        /// The approximate size of the frame.
-        var length: Int { Layout.frameOverhead + metadataLength + values + Layout.idleValueLength }
+        /// The size of the value area, with the zeros that round the size of the frame up to a multiple of 16 bytes.
+        var valueLength: Int {
+            let least = values == 0 ? Layout.idleValueLength : values
+            return least + (16 - (Layout.frameOverhead + metadataLength + least) % 16) % 16
+        }
 
-        /// The zeros after the boxes that round the size of the frame up to a multiple of 16 bytes.
-        func padding(after values: Int) -> Int { (16 - (Layout.frameOverhead + metadataLength + values) % 16) % 16 }
+        /// The size of the frame.
+        var length: Int { Layout.frameOverhead + metadataLength + valueLength }
     }
 
     /// Plans a frame with as many operations as fit.
@@ -104,64 +120,96 @@ struct FrameBuilder {
     /// The number of frames for which another thread is worthwhile.
     private static let leastPerThread = 16
 
-    /// The digests of the value areas; `nil` for frames without values.
-    private static func digests(
-        of plans: [Plan], _ pending: [Pending], _ keys: borrowing GenerationKeys
-    ) -> [Digest?] {
-        Parallel.map(plans.count, atLeast: leastPerThread) { number in
-            let plan = plans[number]
-            guard plan.values > 0 else { return nil }
+    /// The number of frames that are sealed while the frames before them are chained.
+    private static let sealedAtOnce = 512
+
+    /// The offsets of the values that the frames will have.
+    ///
+    /// - Returns: `nil` for an operation that has no value, or whose value stays in place.
+    private mutating func locate(
+        _ pending: [Pending], _ plans: [Plan], _ located: (Int, UInt64) -> Void
+    ) -> [UInt64?] {
+        var offsets: [UInt64?] = []
+        offsets.reserveCapacity(pending.count)
+        var start = position.end
+        for plan in plans {
+            var end = start + Layout.frameOverhead + plan.metadataLength
+            for index in plan.range {
+                let offset = locate(pending[index], at: UInt64(end))
+                end += pending[index].box.count
+                offsets.append(offset)
+                if let offset { located(index, offset) }
+            }
+            start += plan.length
+        }
+        return offsets
+    }
+
+    private func draft(_ plan: Plan, _ isCommit: Bool, _ sequence: UInt64, _ random: any RandomSource) -> FrameDraft {
+        // A frame without values looks like one with a value.
+        var rest = plan.values == 0 ? random.bytes(Layout.idleValueLength) : []
+        rest.appendZeros(plan.valueLength - plan.values - rest.count)
+        return FrameDraft(
+            plan: plan, isCommit: isCommit, generation: generation, sequence: sequence,
+            nonce: random.bytes(Layout.nonceLength), rest: rest)
+    }
+
+    /// A frame without the parts that need a key.
+    private struct FrameDraft: Sendable {
+        let plan: Plan
+        let isCommit: Bool
+        let generation: UInt64
+        let sequence: UInt64
+        let nonce: [UInt8]
+        /// The end of the value area, after the boxes.
+        let rest: [UInt8]
+
+        var length: Int { plan.length }
+
+        /// The head and the metadata box.
+        func sealed(_ pending: [Pending], _ offsets: [UInt64?], _ keys: borrowing GenerationKeys) -> [UInt8] {
+            let metadata = metadata(pending, offsets)
             var hash = KeyedHash(key: keys.digest)
             for index in plan.range where !pending[index].box.isEmpty { hash.update(pending[index].box) }
-            hash.update(zeros.span.extracting(0..<plan.padding(after: plan.values)))
-            return hash.digest()
+            hash.update(rest)
+            let head = FrameHead(
+                isCommit: isCommit, sequence: sequence, metadataLength: plan.metadataLength,
+                valueLength: plan.valueLength, nonce: nonce, valueDigest: hash.digest().bytes.span.array(0..<32))
+            var bytes: [UInt8] = []
+            bytes.reserveCapacity(Layout.frameHeadLength + plan.metadataLength)
+            bytes += head.encoded()
+            SecretBox.seal(
+                metadata.span, nonce: nonce.span, key: keys.metadata, appendingTo: &bytes, isSecret: false)
+            return bytes
         }
-    }
 
-    private static func digest(of area: [UInt8], _ keys: borrowing GenerationKeys) -> Digest {
-        var hash = KeyedHash(key: keys.digest)
-        hash.update(area)
-        return hash.digest()
-    }
-
-    private static let zeros = [UInt8](repeating: 0, count: 16)
-
-    private mutating func appendFrame(
-        _ pending: [Pending], _ plan: Plan, _ digest: Digest?, _ isCommit: Bool, _ keys: borrowing GenerationKeys,
-        _ random: any RandomSource, _ located: (Int, UInt64) -> Void
-    ) {
-        let valuesOffset = position.end + Layout.frameOverhead + plan.metadataLength
-        var content: [UInt8] = []
-        var values = 0
-        Padding.append(plan.metadata, minimum: Layout.metadataMinimum, to: &content) { content in
-            FrameMetadata.appendHead(
-                generation: generation, sequence: position.sequence + 1, operationCount: plan.range.count, to: &content)
-            for index in plan.range {
-                let start = content.count
-                content += pending[index].operation
-                guard let offset = locate(pending[index], at: UInt64(valuesOffset + values)) else { continue }
-                values += pending[index].box.count
-                Operation.setOffset(offset, in: &content, at: start)
-                located(index, offset)
+        /// The padded content of the metadata box.
+        private func metadata(_ pending: [Pending], _ offsets: [UInt64?]) -> [UInt8] {
+            var metadata: [UInt8] = []
+            Padding.append(plan.metadata, minimum: Layout.metadataMinimum, to: &metadata) { metadata in
+                FrameMetadata.appendHead(
+                    generation: generation, sequence: sequence, operationCount: plan.range.count, to: &metadata)
+                for index in plan.range {
+                    let start = metadata.count
+                    metadata += pending[index].operation
+                    if let offset = offsets[index] { Operation.setOffset(offset, in: &metadata, at: start) }
+                }
             }
+            return metadata
         }
-        // A frame without values looks like one with a value.
-        var idle = digest == nil ? random.bytes(Layout.idleValueLength) : []
-        let padding = plan.padding(after: values + idle.count)
-        if !idle.isEmpty { idle.appendZeros(padding) }
-        let head = FrameHead(
-            isCommit: isCommit, sequence: position.sequence + 1, metadataLength: plan.metadataLength,
-            valueLength: idle.isEmpty ? values + padding : idle.count, nonce: random.bytes(Layout.nonceLength),
-            valueDigest: (digest ?? FrameBuilder.digest(of: idle, keys)).bytes.span.array(0..<32))
-        let start = bytes.count
-        bytes += head.encoded()
-        SecretBox.seal(content.span, nonce: head.nonce.span, key: keys.metadata, appendingTo: &bytes, isSecret: false)
-        let tag = keys.frameTag(after: position.tag, bytes.span.extracting(start..<bytes.count))
-        lastTagOffset = position.end + bytes.count - start
+    }
+
+    /// Appends a frame, whose tag chains it to the one before.
+    private mutating func append(
+        _ draft: FrameDraft, _ sealed: [UInt8], _ pending: [Pending], _ keys: borrowing GenerationKeys
+    ) {
+        let tag = keys.frameTag(after: position.tag, sealed.span)
+        lastTagOffset = position.end + sealed.count
+        bytes += sealed
         bytes.append(tag.bytes)
-        for index in plan.range { bytes += pending[index].box }
-        if idle.isEmpty { bytes.appendZeros(padding) } else { bytes += idle }
-        position = LogPosition(sequence: head.sequence, end: position.end + head.length, tag: tag)
+        for index in draft.plan.range { bytes += pending[index].box }
+        bytes += draft.rest
+        position = LogPosition(sequence: draft.sequence, end: position.end + draft.length, tag: tag)
         frames += 1
     }
 

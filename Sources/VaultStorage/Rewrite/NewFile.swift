@@ -29,7 +29,6 @@ struct NewFile: ~Copyable {
     private var open: [FrameBuilder.Pending] = []
     private var origins: [Origin] = []
     private var openBytes = 0
-    private var readBack = ReadBack()
     /// The commit up to which the file was read back.
     private var checked: Commit
     private(set) var moved = MovedValues()
@@ -71,7 +70,6 @@ struct NewFile: ~Copyable {
     /// - Parameter box: nonce and box of its value; empty if there is none, or if the previous operation has the same.
     mutating func append(_ operation: [UInt8], box: [UInt8], _ origin: Origin = .none) throws(StorageError) {
         if openBytes >= NewFile.groupLength { try writeOpen(isLast: false) }
-        readBack.handOver(operation.span)
         if case .later = origin { moved.noteLater(operation.span) }
         open.append(FrameBuilder.Pending(operation: operation, box: box))
         origins.append(origin)
@@ -81,14 +79,10 @@ struct NewFile: ~Copyable {
     /// Makes the next operation begin a new frame.
     mutating func endFrame() throws(StorageError) { if !open.isEmpty { try writeOpen(isLast: false) } }
 
-    /// Reads back and syncs the data written so far, to leave little for later.
-    mutating func synchronizeEarly() throws(StorageError) {
-        _ = try readBackRest(highest: LogPosition(sequence: .max, end: 0, tag: Digest()))
-        checked = Commit(position: builder.position, tagOffset: builder.lastTagOffset, count: 0, frames: builder.frames)
-        try attempt(.synchronize, file.synchronizeData())
-    }
+    /// Syncs the data written so far, to leave little for later.
+    mutating func synchronizeEarly() throws(StorageError) { try attempt(.synchronize, file.synchronizeData()) }
 
-    /// Ends the transaction, writes header and marks, and reads back.
+    /// Ends the transaction, and writes header and marks.
     mutating func finish() throws(StorageError) {
         if !open.isEmpty { try writeOpen(isLast: true) }
         let head = Marks.page(page, naming: builder.position, keys: keys)
@@ -97,10 +91,7 @@ struct NewFile: ~Copyable {
         // The reserve is for a delete on a full disk; a disk that is already that full may do without it.
         try? file.reserve(DiskReserve.length, at: offset)
         let written = try attempt(.read, file.read(head.count, at: 0))
-        guard written == head else { throw .damaged(.readBack) }
-        let last = try readBackRest(highest: builder.position)
-        guard (last ?? checked.position) == builder.position else { throw .damaged(.readBack) }
-        try readBack.end()
+        guard written == head, checked.position == builder.position else { throw .damaged(.readBack) }
     }
 
     /// Makes the file durable under its name.
@@ -114,11 +105,14 @@ struct NewFile: ~Copyable {
         }
     }
 
+    /// Writes the open operations as frames, and reads the frames back.
     private mutating func writeOpen(isLast: Bool) throws(StorageError) {
         let (pending, origins) = (open, origins)
+        var readBack = ReadBack(of: pending)
         var placed = MovedValues()
         swap(&placed, &moved)
         builder.append(pending, isLast: isLast, keys: keys, random: environment.random) { index, offset in
+            readBack.setOffset(offset, of: index)
             let operation = pending[index].operation
             placed.note(operation.span, origins[index], isAt: offset)
         }
@@ -133,21 +127,20 @@ struct NewFile: ~Copyable {
         try attempt(.write, file.writeAll(bytes.span, at: offset))
         file.beginWriting(bytes.count, at: offset)
         offset += bytes.count
+        try check(readBack, isLast: isLast)
     }
 
-    /// Reads the frames after the checked point.
-    ///
-    /// - Returns: the last commit among them.
-    private mutating func readBackRest(highest: LogPosition) throws(StorageError) -> LogPosition? {
+    /// Checks that the frames after the checked point contain the operations, and no others.
+    private mutating func check(_ expected: ReadBack, isLast: Bool) throws(StorageError) {
         let end = builder.position
-        var comparison = readBack
+        // All frames count as committed, though the last frame of the transaction may not be there yet.
+        let highest = isLast ? end : LogPosition(sequence: .max, end: 0, tag: Digest())
+        var readBack = expected
         var reader = LogReader(file: file, size: end.end, generation: page.header.generation)
         let commits = try reader.walk(
             from: checked, highest: highest, through: end.sequence, depth: .everything, keys: keys
-        ) {
-            (operations, _) throws(StorageError) in operations.forEach { comparison.find($0) }
-        }
-        readBack = comparison
-        return commits.last?.position
+        ) { (operations, _) throws(StorageError) in operations.forEach { readBack.find($0) } }
+        guard readBack.isComplete, commits.last?.position == (isLast ? end : nil) else { throw .damaged(.readBack) }
+        checked = Commit(position: end, tagOffset: builder.lastTagOffset, count: 0, frames: builder.frames)
     }
 }

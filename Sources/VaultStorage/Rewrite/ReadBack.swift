@@ -2,28 +2,34 @@
 internal import VaultCrypto
 internal import VaultFormat
 
-/// Whether a new file has the intended contents: compares each operation as appended with each as read from the file,
-/// in order. Offsets of values are excluded.
+/// Whether frames have the intended operations: compares each as appended with each as read from the file, in order.
 struct ReadBack {
-    private struct Tally: Equatable {
-        private var count = 0
-        private var sum: UInt64 = 0
+    private let expected: [FrameBuilder.Pending]
+    /// The offsets of the values in the file, by operation; `nil` where the appended operation has the offset.
+    private var offsets: [UInt64?]
+    private var found = 0
+    private var differs = false
 
-        mutating func add(_ operation: Span<UInt8>, _ hash: ShortHash) {
-            // Multiplication makes the sum depend on the order.
-            Operation.forEachPartButOffset(of: operation) { sum = sum &* 0x9E37_79B9_7F4A_7C15 &+ hash.hash($0) }
-            count += 1
-        }
+    init(of expected: [FrameBuilder.Pending]) {
+        self.expected = expected
+        offsets = [UInt64?](repeating: nil, count: expected.count)
     }
 
-    private let hash = ShortHash()
-    private var handedOver = Tally()
-    private var found = Tally()
+    mutating func setOffset(_ offset: UInt64, of index: Int) { offsets[index] = offset }
 
-    mutating func handOver(_ operation: Span<UInt8>) { handedOver.add(operation, hash) }
+    mutating func find(_ operation: Span<UInt8>) {
+        defer { found += 1 }
+        guard found < expected.count else { return differs = true }
+        if !isExpected(operation) { differs = true }
+    }
 
-    mutating func find(_ operation: Span<UInt8>) { found.add(operation, hash) }
+    /// Whether every operation was found, and nothing else.
+    var isComplete: Bool { !differs && found == expected.count }
 
-    /// - Throws: `.damaged(.readBack)` if an operation is missing or differs.
-    func end() throws(StorageError) { guard handedOver == found else { throw .damaged(.readBack) } }
+    private func isExpected(_ operation: Span<UInt8>) -> Bool {
+        let intended = expected[found].operation
+        let offset = offsets[found] ?? Operation.offset(of: intended.span)
+        guard Operation.offset(of: operation) == offset else { return false }
+        return Operation.isEqualButOffset(operation, intended.span)
+    }
 }

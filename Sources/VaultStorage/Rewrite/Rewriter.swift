@@ -55,24 +55,78 @@ struct Rewriter: ~Copyable {
 
     /// Copies the remaining records, and the boxes of their values unchanged.
     mutating func copy(without purged: VaultStore.Purge = VaultStore.Purge()) throws(StorageError) {
-        var boxes = ValueReader(source.file)
-        var last: ValueLocation?
-        try copy(without: purged) { (operation, _) throws(StorageError) in
-            let value = Operation.value(of: operation.span)
-            defer { last = value }
-            // Versions of an item that share a value continue to share it.
-            return (operation, value == last ? [] : try boxes.box(of: operation.span))
+        let layout = layOut(without: purged)
+        let (source, records) = (self.source.file, self.source.records)
+        var next = 0
+        while next < layout.count {
+            let runs = runs(of: layout, from: next)
+            let copies = Parallel.map(runs.count, atLeast: 2) { number in
+                do throws(StorageError) {
+                    return Result<[Copy], StorageError>.success(
+                        try Rewriter.copies(of: layout, runs[number], from: source, records))
+                } catch {
+                    return .failure(error)
+                }
+            }
+            for run in copies {
+                for copy in try run.get() { try file.append(copy.record.operation, box: copy.record.box, copy.origin) }
+            }
+            next = runs.last?.upperBound ?? layout.count
         }
     }
 
-    /// Copies the remaining records: the settings, then the items by identifier, older versions before the current one.
+    private typealias Copy = (record: Record, origin: NewFile.Origin)
+
+    /// The most records, and about the most bytes of boxes, that one thread copies at a time.
+    private static let runLength = (records: 256, boxes: 512 << 10)
+
+    /// The most records that are copied before they are appended to the file.
+    private static let mostCopied = 8192
+
+    /// The runs of records that are copied next.
+    private func runs(of layout: [Live], from start: Int) -> [Range<Int>] {
+        var runs: [Range<Int>] = []
+        var (first, index, total, bytes) = (start, start, 0, 0)
+        while index < layout.count, index - start < Rewriter.mostCopied, total < NewFile.groupLength {
+            let length = layout[index].boxLength(in: source.records)
+            (index, total, bytes) = (index + 1, total + length, bytes + length)
+            if index - first == Rewriter.runLength.records || bytes >= Rewriter.runLength.boxes {
+                runs.append(first..<index)
+                (first, bytes) = (index, 0)
+            }
+        }
+        if first < index { runs.append(first..<index) }
+        return runs
+    }
+
+    private static func copies(
+        of layout: [Live], _ run: Range<Int>, from file: any VaultFile, _ records: RecordTable
+    ) throws(StorageError) -> [Copy] {
+        var boxes = ValueReader(file)
+        var copies: [Copy] = []
+        copies.reserveCapacity(run.count)
+        var last: ValueLocation?
+        if run.lowerBound > 0, let operation = layout[run.lowerBound - 1].encoded(in: records) {
+            last = Operation.value(of: operation.span)
+        }
+        for live in layout[run] {
+            guard let operation = live.encoded(in: records) else { continue }
+            let value = Operation.value(of: operation.span)
+            // Versions of an item that share a value continue to share it.
+            let box = value == last ? [] : try boxes.box(of: operation.span)
+            copies.append(((operation, box), live.origin))
+            last = value
+        }
+        return copies
+    }
+
+    /// Copies the records converted.
     ///
     /// - Parameter convert: gets each record and the progress, from 0 to 1. `nil` leaves the record out.
     mutating func copy(
-        without purged: VaultStore.Purge = VaultStore.Purge(),
         _ convert: (_ operation: [UInt8], _ progress: Double) throws(StorageError) -> Record?
     ) throws(StorageError) {
-        let layout = layOut(without: purged)
+        let layout = layOut(without: VaultStore.Purge())
         for (index, live) in layout.enumerated() {
             guard let operation = live.encoded(in: source.records),
                 let record = try convert(operation, Double(index) / Double(layout.count))
@@ -82,7 +136,7 @@ struct Rewriter: ~Copyable {
     }
 
     /// A record to copy.
-    private enum Live {
+    private enum Live: Sendable {
         /// The record at a place of the table.
         case current(Int)
         /// An older version, by its index among those of its item.
@@ -104,8 +158,18 @@ struct Rewriter: ~Copyable {
             case .kept(let id, let index): records.kept[id]?[index].encoded()
             }
         }
+
+        /// The length of nonce and box of its value, in bytes; 0 without one.
+        func boxLength(in records: borrowing RecordTable) -> Int {
+            switch self {
+            case .current(let place): records.read(place) { Operation.boxLength(of: $0) } ?? 0
+            case .past(let id, let index): Int(records.past[id]?[index].value?.length ?? 0)
+            case .kept(let id, let index): Int(records.kept[id]?[index].value?.length ?? 0)
+            }
+        }
     }
 
+    /// The remaining records: the settings, then the items by identifier, older versions before the current one.
     private func layOut(without purged: VaultStore.Purge) -> [Live] {
         let records = source.records
         // Items that require a passphrase are removed if the new file has none.
