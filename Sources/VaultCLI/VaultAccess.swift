@@ -57,6 +57,14 @@ struct VaultAccess {
         }
     }
 
+    /// Whether the vault opens without a question to a person.
+    var asksNobody: Bool {
+        switch way {
+        case .ownKey: unlocking.hasSource
+        case .agent, .lockedAgent: false
+        }
+    }
+
     /// Returns the agent of the vault; `nil` if there is none.
     static func agent(of vault: FilePath?) throws -> AgentClient? {
         try VaultFinder.agent(of: vault, .ofCommand, doWithout: warn)

@@ -154,6 +154,21 @@ struct KeePassTests {
         #expect(try texts(steam) == ["TOTP Seed": "CCCC"])
     }
 
+    @Test func `nothing is read after the end of the document, and a document without an end is refused`() throws {
+        let entry = "<Entry><UUID>u</UUID>" + ImportSamples.string("Title", "x") + "</Entry>"
+        let document = ImportSamples.file(entry)
+        func logins(_ output: String, _ status: Int32?) throws -> Int {
+            let world = ImportWorld.made(run: { _, _ in (status, Array(output.utf8)) }, message: "")
+            let passphrase = try Secret(text: "pw")
+            return try KeePass("x", passphrase: passphrase, keyFile: nil, world).logins().logins.count
+        }
+        // The program would only end after this; an exit code after the document changes nothing.
+        #expect(try logins(document + String(repeating: " ", count: 20) + "<not XML", 0) == 1)
+        #expect(try logins(document, 1) == 1)
+        let flaw = flaw { _ = try logins(String(document.dropLast(3)), 0) }
+        #expect(flaw?.hasSuffix("this is no XML, or a part of it is missing") == true)
+    }
+
     @Test(arguments: [
         (1, "Error: Invalid credentials were provided", "wrong passphrase"),
         (1, "Not a KeePass database.", "this is no KeePass database"),

@@ -120,14 +120,25 @@ struct Import: ParsableCommand {
             ).run()
         }
         let source = ImportSource(format: format, file: file, service: service, passphrase: passphrase)
-        // Read before the vault's key is derived, so that a malformed file is reported at once.
-        let (logins, name) = try Progress.during("reading") { report in try source.logins(.ofProcess(report)) }
-        let isClear = format.isClear && !logins.wereEncrypted
-        let report = try access.withVault { vault in
-            try Import.store(
-                logins, of: name, from: name == "firefox" ? nil : source.origin, in: vault, groups.first,
-                replaces: replace, isDryRun: dryRun, history: history)
+        let read = { @Sendable in try Progress.during("reading") { report in try source.logins(.ofProcess(report)) } }
+        // Questions come one after the other, and after the report of a malformed file.
+        let isUnattended = access.asksNobody && source.asksNobody
+        let reading = isUnattended ? Concurrent(read) : Concurrent(made: try read())
+        let report: ImportReport
+        do {
+            report = try access.withVault { vault in
+                let (logins, name) = try reading.value()
+                return try Import.store(
+                    logins, of: name, from: name == "firefox" ? nil : source.origin, in: vault, groups.first,
+                    replaces: replace, isDryRun: dryRun, history: history)
+            }
+        } catch {
+            // A malformed file is reported first.
+            _ = try reading.value()
+            throw error
         }
+        let (logins, name) = try reading.value()
+        let isClear = format.isClear && !logins.wereEncrypted
         let output = ImportOutput(report: report, source: name, isDryRun: dryRun)
         try output.write(asJSON: json)
         if isClear, !dryRun, let file, file != "-" {

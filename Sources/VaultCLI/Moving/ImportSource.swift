@@ -68,6 +68,9 @@ struct FilePassphraseOptions: ParsableArguments {
         }
     }
 
+    /// Whether an option gives the passphrase.
+    var isGiven: Bool { filePassphraseFile != nil || filePassphraseFd != nil }
+
     /// Returns the passphrase given by the options, without one trailing newline; `nil` if none is given.
     func given() throws -> Secret? {
         let tooLong = CommandError.usage("the passphrase of the file is longer than 4096 bytes")
@@ -112,6 +115,17 @@ struct ImportSource {
     let file: String?
     let service: String?
     let passphrase: FilePassphraseOptions
+
+    /// Whether the format is read without a question to a person.
+    var asksNobody: Bool {
+        switch format {
+        case .kdbx, .bitwarden, .aegis: passphrase.isGiven
+        case .secretService, .pass, .gopass: false
+        case .cxf, .onePassword, .csv, .otpauth, .env, .plaintext, .gitCredentials, .netrc, .docker, .gh, .cargo, .aws,
+            .pgpass:
+            true
+        }
+    }
 
     /// The name of the source, for display.
     var name: String { file.map { $0 == "-" ? "standard input" : $0 } ?? place ?? format.rawValue }

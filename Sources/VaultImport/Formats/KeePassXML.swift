@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 internal import CExpat
 internal import FoundationEssentials
+internal import Glibc
 internal import VaultCrypto
 internal import VaultFormat
 
@@ -18,7 +19,11 @@ final class KeePassXML {
     private(set) var missing: [MissingAttachment] = []
     /// The open elements, the innermost one last.
     private var path: [Tag] = []
+    /// Whether the document has ended, so that nothing is missing.
+    private(set) var isComplete = false
     private var text: SecretBuffer
+    /// Whether the text of the innermost element is used.
+    private var isOfUse = false
     private var isProtected = false
     private var reference = ""
     private var key = ""
@@ -35,27 +40,54 @@ final class KeePassXML {
     private var failure: ImportError?
 
     /// The elements that are interpreted.
-    private enum Tag: String {
-        case file = "KeePassFile"
-        case meta = "Meta"
-        case binaries = "Binaries"
-        case binary = "Binary"
-        case recycleBin = "RecycleBinUUID"
-        case group = "Group"
-        case entry = "Entry"
-        case history = "History"
-        case string = "String"
-        case times = "Times"
-        case expires = "Expires"
-        case expiry = "ExpiryTime"
-        case creation = "CreationTime"
-        case modification = "LastModificationTime"
-        case key = "Key"
-        case value = "Value"
-        case name = "Name"
-        case uuid = "UUID"
-        case tags = "Tags"
-        case other = ""
+    private enum Tag: CaseIterable {
+        case file, meta, binaries, binary, recycleBin, group, entry, history, string, times, expires, expiry, creation
+        case modification, key, value, name, uuid, tags, other
+
+        private var text: StaticString {
+            switch self {
+            case .file: "KeePassFile"
+            case .meta: "Meta"
+            case .binaries: "Binaries"
+            case .binary: "Binary"
+            case .recycleBin: "RecycleBinUUID"
+            case .group: "Group"
+            case .entry: "Entry"
+            case .history: "History"
+            case .string: "String"
+            case .times: "Times"
+            case .expires: "Expires"
+            case .expiry: "ExpiryTime"
+            case .creation: "CreationTime"
+            case .modification: "LastModificationTime"
+            case .key: "Key"
+            case .value: "Value"
+            case .name: "Name"
+            case .uuid: "UUID"
+            case .tags: "Tags"
+            case .other: ""
+            }
+        }
+
+        private static let named = allCases.map { (text: $0.text, tag: $0) }
+
+        /// Most elements are none of these, and a large database has millions: no text is made of a name.
+        init(_ name: UnsafePointer<CChar>?) {
+            // Both names end with a zero byte.
+            let known = unsafe name.flatMap { name in
+                Tag.named.first { unsafe strcmp(UnsafeRawPointer($0.text.utf8Start), name) == 0 }
+            }
+            self = known?.tag ?? .other
+        }
+
+        /// Whether the text of such an element is used; of older versions only passwords and dates are.
+        func isOfUse(inHistory: Bool) -> Bool {
+            switch self {
+            case .key, .value, .modification: true
+            case .recycleBin, .binary, .name, .uuid, .tags, .expires, .expiry, .creation: !inHistory
+            case .file, .meta, .binaries, .group, .entry, .history, .string, .times, .other: false
+            }
+        }
     }
 
     private struct Entry {
@@ -82,13 +114,11 @@ final class KeePassXML {
             context: Unmanaged.passUnretained(self).toOpaque(),
             start: { context, name, attributes in
                 unsafe KeePassXML.of(context) { reader throws(ImportError) in
-                    try unsafe reader.start(KeePassXML.name(name), KeePassXML.attributes(attributes))
+                    try unsafe reader.start(Tag(name)) { unsafe KeePassXML.attributes(attributes) }
                 }
             },
-            end: { context, name in
-                unsafe KeePassXML.of(context) { reader throws(ImportError) in
-                    try unsafe reader.end(KeePassXML.name(name))
-                }
+            end: { context, _ in
+                unsafe KeePassXML.of(context) { reader throws(ImportError) in try reader.end() }
             },
             text: { context, bytes, count in
                 // expat's bytes are valid for the duration of the call.
@@ -113,11 +143,6 @@ final class KeePassXML {
         }
         try outside { try feed { part in try take(part, isLast: false) } }
         try take([UInt8]().span, isLast: true)
-    }
-
-    private static func name(_ name: UnsafePointer<CChar>?) -> String {
-        // expat's names end with a zero byte.
-        unsafe name.map { unsafe String(cString: $0) } ?? ""
     }
 
     private static func attributes(_ list: UnsafeMutablePointer<UnsafePointer<CChar>?>?) -> [String: String] {
@@ -150,12 +175,12 @@ final class KeePassXML {
 
     private var parent: Tag { path.count > 1 ? path[path.count - 2] : .other }
 
-    private func start(_ name: String, _ attributes: [String: String]) throws(ImportError) {
-        let tag = Tag(rawValue: name) ?? .other
+    private func start(_ tag: Tag, _ attributes: () -> [String: String]) throws(ImportError) {
         guard path.count < 256 else { throw .malformed(place, "the groups are nested too deeply") }
         if path.isEmpty, tag != .file { throw .otherFormat("this is the XML of another product", hint: nil) }
         path.append(tag)
         text.clear()
+        isOfUse = tag.isOfUse(inHistory: historyDepth > 0)
         switch tag {
         case .group where entry != nil && historyDepth == 0, .entry where entry != nil && historyDepth == 0:
             throw .malformed(place, "a group or an entry in an entry")
@@ -168,9 +193,11 @@ final class KeePassXML {
             entryCount += 1
             entry = Entry(login: Login(id: "", place: place))
         case .value:
+            let attributes = attributes()
             isProtected = [attributes["ProtectInMemory"], attributes["Protected"]].contains("True")
             reference = attributes["Ref"] ?? ""
         case .binary where parent == .binaries:
+            let attributes = attributes()
             binaryID = attributes["ID"] ?? ""
             isCompressed = attributes["Compressed"] == "True"
         default: break
@@ -178,8 +205,7 @@ final class KeePassXML {
     }
 
     private func append(_ bytes: Span<UInt8>) throws(ImportError) {
-        // Of older versions, only passwords and dates are used.
-        guard historyDepth == 0 || [.key, .value, .modification].contains(path.last) else { return }
+        guard isOfUse else { return }
         // Attachments are in base64.
         guard text.count + bytes.count <= Layout.valueLimit * 3 / 2 else { throw .tooLarge(place) }
         try secured { () throws(CryptoError) in try text.append(bytes) }
@@ -194,9 +220,11 @@ final class KeePassXML {
 
     private var plainContent: String { text.withBytes { String(decoding: $0.array($0.indices), as: UTF8.self) } }
 
-    private func end(_ name: String) throws(ImportError) {
+    private func end() throws(ImportError) {
         let (tag, parent) = (path[path.count - 1], parent)
         path.removeLast()
+        isOfUse = false
+        isComplete = path.isEmpty
         guard historyDepth == 0 else {
             try endOlder(tag, parent)
             return text.clear()
