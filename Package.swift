@@ -198,7 +198,7 @@ let package = Package(
             name: "VaultAgentServerTests",
             dependencies: [
                 "VaultAgentServer", "VaultSync", "VaultAgent", "Vault", "VaultStorage", "VaultFormat", "VaultCrypto",
-                "CLinux", "TestSupport", system,
+                "VaultSystem", "CLinux", "TestSupport", system,
             ],
             swiftSettings: testSettings),
         .testTarget(

@@ -43,7 +43,10 @@ package import SystemPackage
         try self.init(opening: path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, mode: 0o600)
     }
 
-    deinit { close(number) }
+    deinit { Glibc.close(number) }
+
+    /// Closes the descriptor before the end of its owner's scope.
+    package consuming func close() {}
 
     /// Hands the descriptor over to a new owner.
     package consuming func take() -> Int32 {
