@@ -67,12 +67,10 @@ package import SystemPackage
         var bytes: [UInt8] = []
         var part = [UInt8](repeating: 0, count: min(most, 65_536))
         while bytes.count < most {
-            // The array has this room.
-            let count = unsafe read(number, &part, min(part.count, most - bytes.count))
-            if count < 0, errno == EINTR { continue }
-            guard count >= 0 else { throw Errno(rawValue: errno) }
+            var room = part.mutableSpan
+            let count = try Descriptor.read(number, into: &room)
             guard count > 0 else { break }
-            bytes += part[..<count]
+            bytes += part[..<min(count, most - bytes.count)]
         }
         return bytes
     }

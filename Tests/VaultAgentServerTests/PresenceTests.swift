@@ -312,7 +312,7 @@ struct PresenceTests {
         let name = try #require(
             try FileManager.default.contentsOfDirectory(atPath: directory).first { $0.hasSuffix(".audit") })
         let log = try String(contentsOfFile: directory + "/" + name, encoding: .utf8)
-        #expect(log.contains("\"error\":\"a person has said no\"") && log.contains("\"verb\":\"authenticate\""))
+        #expect(log.contains("\"error\":\"the person refused\"") && log.contains("\"verb\":\"authenticate\""))
         #expect(!log.contains("the-reason"))
     }
 }

@@ -4,6 +4,7 @@ internal import Glibc
 internal import Synchronization
 internal import Vault
 internal import VaultCrypto
+internal import VaultSystem
 
 /// A key press, as far as it has a meaning here.
 enum Key: Equatable {

@@ -9,12 +9,14 @@ internal import VaultSystem
 final class MaskedRun {
     private let process: Int32
     /// The descriptor that receives signals while the command runs; afterwards signals act on this process as usual.
-    private let signals: Int32
+    private let signals: Descriptor
     private var status: Int32?
     private var failure: (any Error)?
 
     private init(_ child: Child, _ output: borrowing Descriptor, _ error: borrowing Descriptor) throws {
-        (process, signals) = try child.start(output: output.number, error: error.number)
+        let (process, signals) = try child.start(output: output.number, error: error.number)
+        self.process = process
+        self.signals = Descriptor(owning: signals)
     }
 
     static func run(_ child: Child, hiding secrets: [Secret]) throws -> Never {
@@ -38,7 +40,7 @@ final class MaskedRun {
 
     private func step(_ streams: [Stream]) {
         var waiting = streams.map { pollfd(fd: $0.number, events: Int16(POLLIN), revents: 0) }
-        waiting.append(pollfd(fd: signals, events: Int16(POLLIN), revents: 0))
+        waiting.append(pollfd(fd: signals.number, events: Int16(POLLIN), revents: 0))
         let count = unsafe waiting.withUnsafeMutableBufferPointer { unsafe poll($0.baseAddress, nfds_t($0.count), -1) }
         guard count > 0 else { return }
         for (stream, waiting) in zip(streams, waiting) where waiting.revents != 0 { pass(stream, atMost: .max) }
@@ -68,7 +70,7 @@ final class MaskedRun {
         while written < bytes.count {
             var waiting = [
                 pollfd(fd: target, events: Int16(POLLOUT), revents: 0),
-                pollfd(fd: signals, events: Int16(POLLIN), revents: 0),
+                pollfd(fd: signals.number, events: Int16(POLLIN), revents: 0),
             ]
             _ = unsafe waiting.withUnsafeMutableBufferPointer { unsafe poll($0.baseAddress, nfds_t($0.count), -1) }
             if waiting[1].revents != 0 { passSignals() }
@@ -88,7 +90,7 @@ final class MaskedRun {
     private func passSignals() {
         var passed: Int32 = 0
         while status == nil {
-            let signal = unsafe clinux_next_command_signal(signals, &passed)
+            let signal = unsafe clinux_next_command_signal(signals.number, &passed)
             guard signal != 0 else { return }
             if signal == SIGCHLD { reap() } else if passed != 0 { kill(process, signal) }
         }
@@ -110,7 +112,7 @@ final class MaskedRun {
         private(set) var isAtEnd = false
 
         init(from source: consuming Descriptor, to target: Int32, mask: consuming Mask) {
-            self.source = source
+            self.source = consume source
             self.target = target
             self.mask = mask
         }
@@ -118,8 +120,8 @@ final class MaskedRun {
         /// For poll(2), which ignores a negative number.
         var number: Int32 {
             switch source {
-            case .some(let source) where !isAtEnd: source.number
-            default: -1
+            case .some(let source): isAtEnd ? -1 : source.number
+            case .none: -1
             }
         }
 

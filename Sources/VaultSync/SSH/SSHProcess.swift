@@ -38,10 +38,7 @@ final class SSHProcess: ServedPeer {
             let input = try DescriptorPair()
             let output = try DescriptorPair()
             let error = try DescriptorPair()
-            let pipes = try FramePipes(
-                input: output.reading.number, output: input.writing.number, ownsDescriptors: true, patience: patience)
-            _ = output.reading.take()
-            _ = input.writing.take()
+            let pipes = try FramePipes(owning: output.reading, input.writing, patience: patience)
             let number = try start(
                 command.arguments, input.reading.number, output.writing.number, error.writing.number)
             let process = SSHProcess(command, number, error.reading, stop)
