@@ -25,6 +25,11 @@ struct Door: Sendable {
     let reach: Reach
     /// The refusal to enable the door for all users of the machine; `nil` if that is possible.
     var refusalForAll: (message: String, hint: String)?
+    /// Whether keyrings of desktops serve the same name, so that 'vault doctor' reports its owner.
+    var hasRivals = false
+    /// Whether the bus starts the door by the installed unit. The unit serves every door on the bus, so it would also
+    /// take a name that its user has not enabled, if it served for a door that few users enable alone.
+    var allowsUnit = false
     /// Whether users edit the door's files; an edited file is not overwritten.
     var hasEditableFiles = false
     /// The advice for sessions that run already.
