@@ -12,7 +12,9 @@ internal import VaultCrypto
 internal import VaultStorage
 internal import VaultSystem
 
-/// `vault agent`. Each property is an option.
+/// `vault agent`.
+///
+/// Size: each property is an option.
 struct Agent: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "agent",

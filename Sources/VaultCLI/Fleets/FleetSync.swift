@@ -140,7 +140,9 @@ private struct SyncOutput: Encodable {
     var fingerprint: String?
 }
 
-/// The result of a sync with a remote. Each property is a key of the JSON form.
+/// The result of a sync with a remote.
+///
+/// Size: each property is a key of the JSON form.
 struct RemoteOutput: Encodable {
     var url: String
     var told: Int
