@@ -17,10 +17,10 @@ if Context.environment["VAULT_WARNINGS_AS_ERRORS"] != nil { settings.append(.tre
 let testSettings = settings
 settings.append(.strictMemorySafety())
 
-// A client of KeychainServices must not need the modules that KeychainServices imports: `canImport(Security)` is true for
-// every target of a graph, also for targets that do not depend on this package and cannot find its C modules. Without
-// library evolution, only an implementation-only import hides a module. The compiler warns of layouts that would leak;
-// the public declarations have none.
+// A client of KeychainServices must not need the modules that KeychainServices imports: `canImport(Security)` is true
+// for every target of a graph, also for targets that do not depend on this package and cannot find its C modules.
+// Without library evolution, only an implementation-only import hides a module. The compiler warns of layouts that
+// would leak; the public declarations have none.
 let keychainSettings = settings + [.treatWarning("ImplementationOnlyDeprecated", as: .warning)]
 
 let system = Target.Dependency.product(name: "SystemPackage", package: "swift-system")

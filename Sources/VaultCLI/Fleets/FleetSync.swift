@@ -115,7 +115,7 @@ extension SyncOutcome {
     }
 
     var line: String {
-        var text = "\(url.text.printable): told \(report.published), heard \(report.applied)"
+        var text = "\(url.text.printable): sent \(report.published), received \(report.applied)"
         if !report.revived.isEmpty {
             text += "; \(report.revived.count) deleted on one device and edited on another stay"
         }
