@@ -6,43 +6,47 @@ var settings: [SwiftSetting] = [
     .enableUpcomingFeature("ExistentialAny"),
     .enableUpcomingFeature("MemberImportVisibility"),
     .enableUpcomingFeature("InternalImportsByDefault"),
-    // What an actor awaits runs on its own thread: the few that all tasks share may be taken for long by others.
+    // An async function runs on its caller's executor: other code may occupy the few threads that all tasks share.
     .enableUpcomingFeature("NonisolatedNonsendingByDefault"),
 ]
 
-// Scripts/check and Scripts/test ask for it; a newer compiler with more to say must not keep a user from building.
+// Scripts/check and Scripts/test set this. Users build without it, since a newer compiler may have new warnings.
 if Context.environment["VAULT_WARNINGS_AS_ERRORS"] != nil { settings.append(.treatAllWarnings(as: .error)) }
 
-// Tests look at bytes, which the checks of strict memory safety would only slow down to read.
+// Tests handle raw bytes often, and `unsafe` at each place would make them harder to read.
 let testSettings = settings
 settings.append(.strictMemorySafety())
 
-// Modules that KeychainServices imports must not be needed by whoever imports it: `canImport(Security)` is true for
-// every target of a graph, also for those that do not depend on this package and know nothing of its C modules. Only an
-// implementation-only import does that for a module without library evolution; the compiler warns of layouts that would
-// leak, and there are none in the public declarations.
+// A client of KeychainServices must not need the modules that KeychainServices imports: `canImport(Security)` is true
+// for every target of a graph, also for targets that do not depend on this package and cannot find its C modules.
+// Without library evolution, only an implementation-only import hides a module. The compiler warns of layouts that
+// would leak; the public declarations have none.
 let keychainSettings = settings + [.treatWarning("ImplementationOnlyDeprecated", as: .warning)]
 
 let system = Target.Dependency.product(name: "SystemPackage", package: "swift-system")
 
-// Dependencies of the command and of the agent's server. A package that depends on the libraries alone says
+// Dependencies of the command and of the agent's server. A package that depends on the libraries alone sets
 // `traits: []`, and does not fetch them.
 let command = Trait.trait(name: "Command", description: "The vault command and the agent's server")
 @MainActor func ofCommand(_ product: String, _ package: String) -> Target.Dependency {
     .product(name: product, package: package, condition: .when(traits: [command.name]))
 }
 
+// The protocols of other programs. Scripts/check reads this line as well.
+let doors = ["VaultSecretService", "VaultSSHAgent", "VaultBrowser", "VaultCredentials", "VaultGit"]
+let allDoors = doors.map { Target.Dependency.byName(name: $0) }
+
 let package = Package(
     name: "vault",
     products: [
         .library(name: "Vault", targets: ["Vault"]),
-        // The same verbs on a vault that an agent keeps open.
+        // The same verbs for a vault that an agent keeps open.
         .library(name: "VaultAgent", targets: ["VaultAgent"]),
         // Apple's names for the four verbs; the second product is the first under the name that unmodified sources
         // import.
         .library(name: "KeychainServices", targets: ["KeychainServices"]),
         .library(name: "Security", targets: ["Security"]),
-        // Asking a person, under Apple's name; opt-in for the same reason.
+        // LAContext, which asks a person, under the name that unmodified sources import.
         .library(name: "LocalAuthentication", targets: ["LocalAuthentication"]),
         // Apple's digests, codes and ciphers, in C as on Apple's systems.
         .library(name: "CommonCrypto", targets: ["CommonCrypto"]),
@@ -52,7 +56,7 @@ let package = Package(
     dependencies: [
         // Parsing, help and completion scripts of the command.
         .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
-        // What the application's log should say, wherever that goes.
+        // Messages for the log of the application, which chooses the destination.
         .package(url: "https://github.com/apple/swift-log", from: "1.16.0"),
         // Paths, errno and file permissions in the types of the platform.
         .package(url: "https://github.com/apple/swift-system", from: "1.8.1"),
@@ -60,7 +64,7 @@ let package = Package(
     targets: [
         .systemLibrary(name: "CSodium", pkgConfig: "libsodium", providers: [.apt(["libsodium-dev"])]),
         .target(name: "CLinux"),
-        // Libraries that few commands want, each loaded by name when it is used.
+        // Libraries for few commands, each loaded by name at its first use.
         .target(name: "CBus"),
         .target(name: "CCrypto"),
         .target(name: "CCurl"),
@@ -95,7 +99,7 @@ let package = Package(
         .target(name: "VaultLoop", dependencies: ["VaultSystem", "CLinux", system], swiftSettings: settings),
         .target(name: "VaultBus", dependencies: ["VaultFormat", "VaultCrypto", "CBus"], swiftSettings: settings),
         .target(name: "VaultFIDO", dependencies: ["VaultCrypto", "CFido"], swiftSettings: settings),
-        // What every door needs: its clients, the port to the vault, and questions to a person.
+        // The common parts of all doors: clients, the port to the vault, and questions to a person.
         .target(
             name: "VaultDoorKit",
             dependencies: [
@@ -114,7 +118,10 @@ let package = Package(
             dependencies: ["VaultDoorKit", "VaultLoop", "VaultAgent", "Vault", "VaultFormat", "VaultCrypto", "CLinux"],
             swiftSettings: settings),
         .target(
-            name: "VaultBrowser", dependencies: ["VaultDoorKit", "VaultAgent", "Vault", "VaultFormat", "VaultCrypto"],
+            name: "VaultBrowser",
+            dependencies: [
+                "VaultSystem", "VaultDoorKit", "VaultAgent", "Vault", "VaultFormat", "VaultCrypto", system,
+            ],
             swiftSettings: settings),
         .target(
             name: "VaultCredentials",
@@ -147,9 +154,9 @@ let package = Package(
         .target(name: "CommonCrypto", dependencies: ["CCrypto"]),
         .target(
             name: "VaultCLI",
-            dependencies: [
-                "VaultSecretService", "VaultSSHAgent", "VaultBrowser", "VaultCredentials", "VaultGit", "VaultDoorKit",
-                "VaultBus", "VaultFIDO", "VaultImport", "VaultSyncPostgres", "VaultSync", "VaultAgentServer",
+            dependencies: allDoors + [
+                "VaultDoorKit", "VaultBus", "VaultFIDO", "VaultImport", "VaultSyncPostgres", "VaultSync",
+                "VaultAgentServer",
                 "VaultAgent", "Vault", "VaultStorage", "VaultFormat", "VaultCrypto", "VaultSystem", "CLinux",
                 ofCommand("ArgumentParser", "swift-argument-parser"),
                 system,
@@ -163,7 +170,7 @@ let package = Package(
                 system,
             ],
             path: "Tests/TestSupport", swiftSettings: settings),
-        // They belong to a package of a user's own, which runs them in a release build; here they meet the insides.
+        // Cases that the dependent package in Tests/Dependent runs in a release build, and the tests here as well.
         .target(
             name: "SecItemCases", dependencies: ["KeychainServices"], path: "Tests/Dependent/Sources/SecItemCases",
             swiftSettings: testSettings),
@@ -198,14 +205,14 @@ let package = Package(
             name: "VaultAgentServerTests",
             dependencies: [
                 "VaultAgentServer", "VaultSync", "VaultAgent", "Vault", "VaultStorage", "VaultFormat", "VaultCrypto",
-                "CLinux", "TestSupport", system,
+                "VaultSystem", "CLinux", "TestSupport", system,
             ],
             swiftSettings: testSettings),
         .testTarget(
             name: "VaultDoorsTests",
-            dependencies: [
-                "VaultSecretService", "VaultSSHAgent", "VaultBrowser", "VaultCredentials", "VaultGit", "VaultDoorKit",
-                "VaultBus", "CBus", "CLinux", "VaultLoop", "VaultAgentServer", "VaultAgent", "Vault", "VaultStorage",
+            dependencies: allDoors + [
+                "VaultDoorKit", "VaultBus", "CBus", "CLinux", "VaultLoop", "VaultAgentServer", "VaultAgent", "Vault",
+                "VaultStorage",
                 "VaultFormat", "VaultCrypto", "TestSupport", system,
             ],
             exclude: ["SecretService/hostile.py", "SSH/Samples", "Browser/relying-party.py"],
@@ -261,15 +268,15 @@ let package = Package(
     ]
 )
 
-// Scripts/fuzz builds its inputs' judges, which the tests use as well, with the sanitizers, in the place of the tests.
+// Scripts/fuzz builds the functions that judge an input, which are shared with the tests, with the sanitizers.
 if Context.environment["VAULT_FUZZING"] != nil {
     package.targets.removeAll { $0.type == .test }
     package.targets.append(
         .target(
             name: "Fuzzing",
-            dependencies: [
-                "VaultCLI", "VaultSecretService", "VaultSSHAgent", "VaultBrowser", "VaultCredentials", "VaultGit",
-                "VaultDoorKit", "VaultImport", "VaultAgent", "Vault", "VaultStorage", "VaultFormat", "VaultCrypto",
+            dependencies: allDoors + [
+                "VaultCLI", "VaultDoorKit", "VaultImport", "VaultAgent", "Vault", "VaultStorage", "VaultFormat",
+                "VaultCrypto",
                 "TestSupport", system,
                 ofCommand("ArgumentParser", "swift-argument-parser"),
             ],
@@ -301,8 +308,8 @@ if Context.environment["VAULT_THREAD_SANITIZER"] != nil {
     package.targets.first { $0.name == "TestSupport" }?.dependencies.append("ThreadSanitizer")
 }
 
-// Renders Sources/Vault/Vault.docc. Its tools would be built with every build, so it is there only for who asks for the
-// documentation.
+// The plugin renders Sources/Vault/Vault.docc. Only a build of the documentation includes it, since its tools are built
+// with the package.
 if Context.environment["VAULT_DOCUMENTATION"] != nil {
     package.dependencies.append(.package(url: "https://github.com/swiftlang/swift-docc-plugin", from: "1.5.0"))
 }

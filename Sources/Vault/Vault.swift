@@ -45,7 +45,9 @@ public protocol OpenVault: ItemStore, ItemHistory, DeviceIdentifying {
 /// An unlocked vault: the items of one file, usable from any number of threads.
 ///
 /// Concurrent changes of several threads share one sync. Other processes may use the same file; every call sees their
-/// earlier changes. The verbs are one line each over the engine, in a file for each topic.
+/// earlier changes.
+///
+/// Size: the verbs are one line each over the engine, in a file for each topic.
 public final class Vault: OpenVault {
     let core: VaultCore
     let viewer: Viewer

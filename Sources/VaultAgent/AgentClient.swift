@@ -7,7 +7,9 @@ public import Vault
 /// A vault that an agent keeps open, with the four verbs through its socket. This process never has a key.
 ///
 /// Threads may share a client, whose requests are serialized. After a restart of the agent, the next request connects
-/// to the new one. The verbs are one message each, in a file for each topic.
+/// to the new one.
+///
+/// Size: the verbs are one message each, in a file for each topic.
 public final class AgentClient: OpenVault {
     /// The use of the secrets that a client requests.
     public enum Purpose: UInt8, Sendable {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// An agent's description of itself. The status names no item. Each property is a field of the agent's answer.
+/// An agent's description of itself. The status names no item.
+///
+/// Size: each property is a field of the agent's answer.
 public struct AgentStatus: Equatable, Sendable {
     /// The state of the agent's vault.
     public enum State: UInt8, Sendable {

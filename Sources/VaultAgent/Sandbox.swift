@@ -3,6 +3,7 @@ internal import CLinux
 internal import Dispatch
 internal import Glibc
 internal import Synchronization
+internal import VaultSystem
 
 /// The Flatpak sandbox of a process, as far as it is visible.
 package enum Sandbox: Equatable, Sendable {
@@ -49,10 +50,8 @@ package enum Sandbox: Equatable, Sendable {
     /// Returns `nil` if a file of the process has to be read.
     package static func atOnce(_ process: Int32) -> Sandbox? {
         switch Beginning(process) {
-        case .known(let sandbox): return sandbox.orOfUnit(process)
-        case .toRead(let root):
-            close(root)
-            return nil
+        case .known(let sandbox): sandbox.orOfUnit(process)
+        case .toRead: nil
         }
     }
 
@@ -64,25 +63,19 @@ package enum Sandbox: Equatable, Sendable {
     }
 
     /// The first part of an inspection, before a file of the process is read.
-    private enum Beginning {
+    private enum Beginning: ~Copyable {
         case known(Sandbox)
-        /// A descriptor of its root directory, which the receiver closes.
-        case toRead(Int32)
+        /// Its root directory.
+        case toRead(Descriptor)
 
         init(_ process: Int32) {
-            let opened = clinux_root(process)
-            guard opened >= 0 else {
+            guard let root = try? Descriptor(clinux_root(process)) else {
                 // A process in a sandbox of Flatpak's bubblewrap never gains privileges by starting programs.
                 self = .known(ProcessTable.canGainPrivileges(process) == true ? .none : .unseen)
                 return
             }
-            let root = Int32(opened)
-            guard unsafe clinux_is_own_root_without(root, SandboxReader.file) == 1 else {
-                self = .toRead(root)
-                return
-            }
-            close(root)
-            self = .known(.none)
+            let isOwn = unsafe clinux_is_own_root_without(root.number, SandboxReader.file) == 1
+            self = isOwn ? .known(.none) : .toRead(root)
         }
     }
 }

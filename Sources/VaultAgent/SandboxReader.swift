@@ -3,6 +3,7 @@ internal import CLinux
 internal import Dispatch
 internal import Glibc
 internal import Synchronization
+internal import VaultSystem
 
 /// Reads a sandbox's file about itself. The process inside may have made this file in its own namespace, of any kind
 /// and length, on a file system that it serves itself. Therefore the wait is short, and only a short text is used.
@@ -16,7 +17,7 @@ final class SandboxReader: Sendable {
 
     private let patience: DispatchTimeInterval
     private let most: Int
-    private let content: @Sendable (_ root: Int32) -> Sandbox
+    private let content: @Sendable (_ root: borrowing Descriptor) -> Sandbox
     private let underWay = Mutex(0)
 
     /// - Parameters:
@@ -24,28 +25,25 @@ final class SandboxReader: Sendable {
     ///   - most: the most files that are read at once, which also limits the threads that hang on hostile files.
     init(
         patience: DispatchTimeInterval = .seconds(1), most: Int = 8,
-        read: @escaping @Sendable (_ root: Int32) -> Sandbox
+        read: @escaping @Sendable (_ root: borrowing Descriptor) -> Sandbox
     ) {
         (self.patience, self.most, content) = (patience, most, read)
     }
 
     /// - Parameters:
-    ///   - root: a descriptor of the root directory, which is closed.
+    ///   - root: the root directory.
     ///   - hears: called once, with `.unnamed` if too many files are being read, or after the timeout.
-    func read(_ root: Int32, hears: @escaping @Sendable (Sandbox) -> Void) {
+    func read(_ root: consuming Descriptor, hears: @escaping @Sendable (Sandbox) -> Void) {
         let isTaken = underWay.withLock { count in
             guard count < most else { return false }
             count += 1
             return true
         }
-        guard isTaken else {
-            close(root)
-            return hears(.unnamed)
-        }
+        guard isTaken else { return hears(.unnamed) }
         let answer = Answer(hears)
+        let root = root.take()
         DispatchQueue(label: "vault.sandbox").async { [self] in
-            let sandbox = content(root)
-            close(root)
+            let sandbox = content(Descriptor(owning: root))
             underWay.withLock { $0 -= 1 }
             answer.give(sandbox)
         }
@@ -62,10 +60,10 @@ final class SandboxReader: Sendable {
     }
 
     /// Reads the file in a root directory.
-    private static let content: @Sendable (Int32) -> Sandbox = { root in
+    private static let content: @Sendable (borrowing Descriptor) -> Sandbox = { root in
         var bytes = [UInt8](repeating: 0, count: limit + 1)
         // The array has this room.
-        let count = unsafe clinux_read_file(root, file, &bytes, bytes.count)
+        let count = unsafe clinux_read_file(root.number, file, &bytes, bytes.count)
         guard count >= 0 else { return count == -Int(ENOENT) ? .none : .unnamed }
         guard count <= limit else { return .unnamed }
         var section = Substring()

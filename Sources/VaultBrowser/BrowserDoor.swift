@@ -57,10 +57,10 @@ final class BrowserDoor: Sendable {
             try writeNewGroup(request, context, &answer)
         case .passkeysRegister:
             _ = try association(of: request, context)
-            try registerPasskey(request, context, &answer)
+            try BrowserCeremony(door: self, request: request, store: context.store).register(&answer)
         case .passkeysGet:
             _ = try association(of: request, context)
-            try usePasskey(request, context, &answer)
+            try BrowserCeremony(door: self, request: request, store: context.store).sign(&answer)
         case .getTOTP: try writeCode(request, association(of: request, context), context, &answer)
         }
         return try answer.content()

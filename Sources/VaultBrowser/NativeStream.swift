@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-internal import Glibc
 internal import Synchronization
+internal import SystemPackage
+internal import VaultSystem
 
 /// The two pipes to the browser.
 final class NativeStream: Sendable {
@@ -16,28 +17,15 @@ final class NativeStream: Sendable {
     /// Returns the bytes received, at least one; empty if the browser has closed its end.
     func read() -> ArraySlice<UInt8> {
         var bytes = [UInt8](repeating: 0, count: 65_536)
-        while true {
-            let count = unsafe bytes.withUnsafeMutableBytes { unsafe Glibc.read(input, $0.baseAddress, $0.count) }
-            if count < 0, errno == EINTR { continue }
-            return bytes[..<max(0, count)]
-        }
+        var room = bytes.mutableSpan
+        let count = (try? Descriptor.read(input, into: &room)) ?? 0
+        return bytes[..<count]
     }
 
     /// - Throws: `.unwritable` if the browser has exited.
     func write(_ frame: [UInt8]) throws(NativeFrameError) {
-        let isWritten = output.withLock { output in
-            var written = 0
-            while written < frame.count {
-                // The remaining bytes lie within the array.
-                let count = unsafe frame.withUnsafeBytes { bytes in
-                    unsafe Glibc.write(output, bytes.baseAddress.map { unsafe $0 + written }, bytes.count - written)
-                }
-                if count < 0, errno == EINTR { continue }
-                guard count > 0 else { return false }
-                written += count
-            }
-            return true
-        }
-        guard isWritten else { throw .unwritable }
+        do throws(Errno) {
+            try output.withLock { output throws(Errno) in try Descriptor.write(frame.span, to: output) }
+        } catch { throw .unwritable }
     }
 }

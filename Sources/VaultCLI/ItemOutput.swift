@@ -60,7 +60,7 @@ struct ItemOutput: Encodable {
             try text.append(object.dropLast())
             if bytes.isUTF8 {
                 try text.append(Array(",\"secret\":\"".utf8))
-                try text.append(escaping: bytes)
+                try text.append(shownEscaping: bytes)
             } else {
                 try text.append(Array(",\"secretBase64\":\"".utf8))
                 try text.append(base64: bytes)
@@ -73,39 +73,8 @@ struct ItemOutput: Encodable {
 
 extension SecretBuffer {
     /// Appends UTF-8 as the content of a JSON string (RFC 8259), safe for a terminal.
-    mutating func append(escaping bytes: Span<UInt8>) throws(CryptoError) {
-        var index = 0
-        while index < bytes.count {
-            let byte = bytes[index]
-            switch byte {
-            case UInt8(ascii: "\""), UInt8(ascii: "\\"): try append([UInt8(ascii: "\\"), byte])
-            case UInt8(ascii: "\n"): try append(Array("\\n".utf8))
-            case 0..<0x20: try append(JSONText.escape(Unicode.Scalar(byte)))
-            case 0x20..<0x7f: try append(byte)
-            default:
-                // Converted character by character, on the stack, never as a whole.
-                guard let (scalar, length) = bytes.scalar(at: index) else { break }
-                if scalar.isObeyed {
-                    try append(JSONText.escape(scalar))
-                } else {
-                    for offset in index..<index + length { try append(bytes[offset]) }
-                }
-                index += length - 1
-            }
-            index += 1
-        }
-    }
-}
-
-extension Span<UInt8> {
-    /// Returns the UTF-8 character at an index and its length in bytes; `nil` if there is none.
-    func scalar(at index: Int) -> (scalar: Unicode.Scalar, length: Int)? {
-        let first = UInt32(self[index])
-        let length = first < 0x80 ? 1 : first < 0xe0 ? 2 : first < 0xf0 ? 3 : 4
-        guard index + length <= count else { return nil }
-        var value = length == 1 ? first : first & (0x7f >> UInt32(length))
-        for offset in 1..<max(length, 1) { value = value << 6 | UInt32(self[index + offset] & 0x3f) }
-        return Unicode.Scalar(value).map { ($0, length) }
+    mutating func append(shownEscaping bytes: Span<UInt8>) throws(CryptoError) {
+        try append(escaping: bytes) { $0.isObeyed }
     }
 }
 

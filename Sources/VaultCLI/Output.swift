@@ -14,22 +14,8 @@ enum Output {
     static func write(
         _ bytes: Span<UInt8>, to descriptor: Int32 = STDOUT_FILENO, as name: String = "the output"
     ) throws {
-        var written = 0
-        while written < bytes.count {
-            let rest = bytes.extracting(written..<bytes.count)
-            let count = unsafe rest.withUnsafeBytes { unsafe Glibc.write(descriptor, $0.baseAddress, $0.count) }
-            if count < 0, errno == EINTR { continue }
-            // Another program may have made a shared descriptor non-blocking; wait until it is writable.
-            if count < 0, errno == EAGAIN {
-                var waiting = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
-                _ = unsafe poll(&waiting, 1, -1)
-                continue
-            }
-            guard count > 0 else {
-                throw CommandError(
-                    .inputOutput, "cannot write \(name): \(Errno(rawValue: errno).text)")
-            }
-            written += count
+        do throws(Errno) { try Descriptor.write(bytes, to: descriptor) } catch {
+            throw CommandError(.inputOutput, "cannot write \(name): \(error.text)")
         }
     }
 

@@ -26,17 +26,7 @@ enum SecretReader {
                 buffer.withBytes { larger.replace(at: 0, with: $0) }
                 buffer = larger
             }
-            let count = buffer.withMutableBytes { bytes in
-                // The bytes after `length` belong to the buffer.
-                unsafe bytes.withUnsafeMutableBytes {
-                    unsafe Glibc.read(descriptor, $0.baseAddress.map { unsafe $0 + length }, capacity - length)
-                }
-            }
-            if count < 0, errno == EINTR { continue }
-            guard count >= 0 else {
-                throw CommandError(
-                    .inputOutput, "cannot read the input: \(Errno(rawValue: errno).text)")
-            }
+            let count = try fill(&buffer, from: length, descriptor)
             if count == 0 { break }
             length += count
         }
@@ -48,17 +38,18 @@ enum SecretReader {
     static func parts(of descriptor: Int32, _ take: (Span<UInt8>) throws -> Void) throws {
         var buffer = try SecretBytes(zeroed: 65_536)
         while true {
-            let count = buffer.withMutableBytes { bytes in
-                unsafe bytes.withUnsafeMutableBytes { unsafe Glibc.read(descriptor, $0.baseAddress, $0.count) }
-            }
-            if count < 0, errno == EINTR { continue }
-            guard count >= 0 else {
-                throw CommandError(
-                    .inputOutput, "cannot read the input: \(Errno(rawValue: errno).text)")
-            }
+            let count = try fill(&buffer, from: 0, descriptor)
             guard count > 0 else { return }
             try buffer.withBytes { try take($0.extracting(0..<count)) }
         }
+    }
+
+    private static func fill(_ buffer: inout SecretBytes, from start: Int, _ descriptor: Int32) throws -> Int {
+        do throws(Errno) {
+            return try buffer.withMutableBytes { bytes throws(Errno) in
+                try Descriptor.read(descriptor, into: &bytes, from: start)
+            }
+        } catch { throw CommandError(.inputOutput, "cannot read the input: \(error.text)") }
     }
 
     static func read(file path: String, limit: Int, tooLong: any Error, warnsOfReaders: Bool = false) throws
@@ -226,7 +217,7 @@ struct SecretOptions: ParsableArguments {
     }
 
     private func read() throws -> SecretBytes {
-        let tooLong = CommandError(.usage, "a secret has at most 16 MiB")
+        let tooLong = CommandError(.usage, VaultError.storage(.valueTooLarge).text)
         let limit = Layout.valueLimit
         if let generate { return try Generator.characters(generate, symbols: Generator.defaultSymbols).bytes() }
         if let file { return try SecretReader.read(file: file, limit: limit, tooLong: tooLong) }
@@ -237,7 +228,7 @@ struct SecretOptions: ParsableArguments {
 
     /// Reads standard input, or prompts; removes one trailing newline from the former.
     static func prompted(exact: Bool = false) throws -> SecretBytes {
-        let tooLong = CommandError(.usage, "a secret has at most 16 MiB")
+        let tooLong = CommandError(.usage, VaultError.storage(.valueTooLarge).text)
         let limit = Layout.valueLimit
         if Terminal.isTerminal(STDIN_FILENO) {
             guard let terminal = Terminal() else {

@@ -61,12 +61,7 @@ struct Terminal: ~Copyable {
         guard unsafe tcgetattr(descriptor, &saved) == 0 else {
             throw CommandError(.inputOutput, "cannot read from the terminal")
         }
-        let signals = clinux_block_terminal_signals(-1)
-        guard signals >= 0 else { throw CommandError(.resources, "cannot wait for signals") }
-        defer {
-            close(signals)
-            clinux_unblock_terminal_signals()
-        }
+        let interruptions = try Interruptions()
         while true {
             var silent = saved
             silent.c_lflag &= ~tcflag_t(ECHO)
@@ -74,7 +69,7 @@ struct Terminal: ~Copyable {
             // Flushes typed-ahead input only before the first line: pasted text is several lines.
             unsafe tcsetattr(descriptor, lines.count == 0 ? TCSAFLUSH : TCSADRAIN, &silent)
             if lines.count == 0 { write(prompt) }
-            let signal = clinux_wait_for_input(descriptor, signals)
+            let signal = interruptions.wait(orInputOf: descriptor)
             if signal == 0 {
                 do {
                     // The echo stays off until all lines are read: pasted text arrives at once.
@@ -94,12 +89,8 @@ struct Terminal: ~Copyable {
             guard signal > 0 else { throw CommandError(.inputOutput, "cannot read from the terminal") }
             write("\n")
             if signal == SIGINT { throw CommandError(.interrupted, "interrupted") }
-            // The signal takes effect here, with the echo on; after a stop the prompt is shown again.
-            kill(getpid(), signal)
-            clinux_unblock_terminal_signals()
-            guard clinux_block_terminal_signals(signals) >= 0 else {
-                throw CommandError(.resources, "cannot wait for signals")
-            }
+            // With the echo on; after a stop the prompt is shown again.
+            try interruptions.obey(signal)
         }
     }
 
@@ -115,14 +106,12 @@ struct Terminal: ~Copyable {
         var line = try SecretBytes(zeroed: limit)
         var length = 0
         while length < limit {
-            let read = line.withMutableBytes { bytes in
-                // The bytes after `length` belong to the line.
-                unsafe bytes.withUnsafeMutableBytes {
-                    unsafe Glibc.read(descriptor, $0.baseAddress.map { unsafe $0 + length }, limit - length)
+            let read: Int
+            do throws(Errno) {
+                read = try line.withMutableBytes { bytes throws(Errno) in
+                    try Descriptor.read(descriptor, into: &bytes, from: length)
                 }
-            }
-            if read < 0, errno == EINTR { continue }
-            guard read >= 0 else { throw CommandError(.inputOutput, "cannot read from the terminal") }
+            } catch { throw CommandError(.inputOutput, "cannot read from the terminal") }
             guard read > 0 else { break }
             length += read
             if line.withBytes({ $0[length - 1] }) == 0x0a { break }
@@ -148,20 +137,33 @@ extension Span<UInt8> {
 
 /// Defers the signals that terminate or stop the process, while a clean-up is pending.
 struct Interruptions: ~Copyable {
-    private let signals: Int32
+    private let signals: Descriptor
 
     init() throws {
-        signals = clinux_block_terminal_signals(-1)
-        guard signals >= 0 else { throw CommandError(.resources, "cannot wait for signals") }
+        guard let signals = try? Descriptor(Int(clinux_block_terminal_signals(-1))) else {
+            throw Interruptions.failure
+        }
+        self.signals = signals
     }
 
-    deinit {
-        close(signals)
+    deinit { clinux_unblock_terminal_signals() }
+
+    /// Waits for a signal, or until the input can be read.
+    ///
+    /// - Returns: the signal, 0 for input, or a negated error number.
+    func wait(orInputOf input: Int32) -> Int32 { clinux_wait_for_input(input, signals.number) }
+
+    /// Lets the signal take effect, and defers the next ones.
+    func obey(_ signal: Int32) throws {
+        kill(getpid(), signal)
         clinux_unblock_terminal_signals()
+        guard clinux_block_terminal_signals(signals.number) >= 0 else { throw Interruptions.failure }
     }
+
+    private static let failure = CommandError(.resources, "cannot wait for signals")
 
     /// - Throws: code 130 if a signal is pending.
     func check() throws {
-        if clinux_pending_terminal_signal(signals) > 0 { throw CommandError(.interrupted, "interrupted") }
+        if clinux_pending_terminal_signal(signals.number) > 0 { throw CommandError(.interrupted, "interrupted") }
     }
 }

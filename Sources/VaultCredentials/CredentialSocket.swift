@@ -23,7 +23,7 @@ package final class CredentialSocket {
     ///   - report: receives each refusal and its reason, for the journal.
     package init?(_ descriptor: Int32, house: any DoorHouse, report: @escaping @Sendable (String) -> Void) {
         let server = SocketServer(descriptor, CredentialSocket.rules) {
-            CredentialClient(peer: $0, house: house, report: report)
+            CredentialClient(descriptor: $0.descriptor, user: $0.user, house: house, report: report)
         }
         guard let server else { return nil }
         self.server = server
@@ -33,7 +33,8 @@ package final class CredentialSocket {
 }
 
 private struct CredentialClient: SocketClient {
-    let peer: Listener.Peer
+    let descriptor: Int32
+    let user: UInt32
     let house: any DoorHouse
     let report: @Sendable (String) -> Void
 
@@ -47,14 +48,14 @@ private struct CredentialClient: SocketClient {
             let secret = try secret()
             secret.withBytes { bytes in
                 // The bytes are valid for the duration of the call.
-                _ = unsafe bytes.withUnsafeBytes { unsafe clinux_send(peer.descriptor, $0.baseAddress, $0.count, 0) }
+                _ = unsafe bytes.withUnsafeBytes { unsafe clinux_send(descriptor, $0.baseAddress, $0.count, 0) }
             }
         } catch {
             report(error.text)
             // Closing without a byte would start the unit with an empty credential; systemd refuses a credential of
             // this size.
             let zeros = [UInt8](repeating: 0, count: CredentialClient.limit + 1)
-            _ = unsafe clinux_send(peer.descriptor, zeros, zeros.count, 0)
+            _ = unsafe clinux_send(descriptor, zeros, zeros.count, 0)
         }
         return false
     }
@@ -95,14 +96,14 @@ private struct CredentialClient: SocketClient {
     ///
     /// - Returns: the request, and the client on whose behalf the agent is asked; `nil` for this process.
     private func request() throws(CredentialRefusal) -> (CredentialRequest, DoorClient?) {
-        guard peer.user == 0 || peer.user == geteuid() else { throw CredentialRefusal(nil, .notSystemd) }
+        guard user == 0 || user == geteuid() else { throw CredentialRefusal(nil, .notSystemd) }
         var name = [UInt8](repeating: 0, count: 256)
-        let count = unsafe clinux_unix_name(peer.descriptor, 1, &name, name.count)
+        let count = unsafe clinux_unix_name(descriptor, 1, &name, name.count)
         guard count > 0, let request = CredentialRequest(Array(name[..<count])) else {
             throw CredentialRefusal(nil, .notSystemd)
         }
-        guard peer.user == geteuid() else { return (request, nil) }
-        guard let client = DoorClient(peer: peer.descriptor) else { throw CredentialRefusal(request, .notSystemd) }
+        guard user == geteuid() else { return (request, nil) }
+        guard let client = DoorClient(peer: descriptor) else { throw CredentialRefusal(request, .notSystemd) }
         return (request, client)
     }
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A value of a JSON text (RFC 8259): its kind and position. The text itself is not copied.
+/// A value of a JSON text (RFC 8259): its kind and position. The text itself is not copied, so it may be a secret: the
+/// parser for all JSON that another program has written.
 package struct JSONNode: Sendable {
     package indirect enum Kind: Sendable {
         case null, boolean(Bool), number, string

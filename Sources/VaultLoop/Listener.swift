@@ -2,17 +2,22 @@
 internal import CLinux
 internal import Glibc
 package import SystemPackage
-internal import VaultSystem
+package import VaultSystem
 
 /// A listening socket, of which a ``SocketLoop`` waits for connections.
 package final class Listener {
     /// A new connection, and the process that made it.
-    package struct Peer: Sendable {
-        /// Owned by the receiver of the value.
-        package let descriptor: Int32
+    package struct Peer: ~Copyable, Sendable {
+        fileprivate let socket: Descriptor
         /// The process and its user at the time of the connection.
         package let process: Int32
         package let user: UInt32
+
+        /// The connected socket, lent while it is open.
+        package var descriptor: Int32 { socket.number }
+
+        /// Hands the socket over to a new owner.
+        package consuming func takeSocket() -> Descriptor { socket }
     }
 
     private let socket: Descriptor
@@ -50,16 +55,16 @@ package final class Listener {
     /// Accepts a connection; `nil` if none waits, or no descriptor is free.
     package func accept() -> Peer? {
         while true {
-            let client = clinux_accept(socket.number, sendingPatience)
-            if client >= 0 {
+            do throws(Errno) {
+                let client = try Descriptor(clinux_accept(socket.number, sendingPatience))
                 var (process, user): (Int32, UInt32) = (0, 0)
-                if unsafe clinux_peer(Int32(client), &process, &user) == 0 {
-                    return Peer(descriptor: Int32(client), process: process, user: user)
+                if unsafe clinux_peer(client.number, &process, &user) == 0 {
+                    return Peer(socket: client, process: process, user: user)
                 }
-                close(Int32(client))
-            } else if -client != ECONNABORTED, -client != EINTR {
+            } catch {
+                guard error != .connectionAbort, error != .interrupted else { continue }
                 // Without a free descriptor the client stays in the backlog, and its event would come again at once.
-                if -client != EAGAIN { acceptsFrom = .now + Listener.pause }
+                if error != .wouldBlock { acceptsFrom = .now + Listener.pause }
                 return nil
             }
         }

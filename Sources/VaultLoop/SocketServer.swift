@@ -2,6 +2,7 @@
 internal import Dispatch
 internal import Glibc
 internal import SystemPackage
+internal import VaultSystem
 
 /// A client of a ``SocketServer``.
 package protocol SocketClient: Sendable {
@@ -36,18 +37,24 @@ package actor SocketServer {
         }
     }
 
-    private struct Served {
+    private final class Served {
+        let socket: Descriptor
         let client: any SocketClient
-        let queue: DispatchQueue
+        let queue = DispatchQueue(label: "vault.socket.client")
         var isBusy = false
         var hasHungUp = false
+
+        init(_ socket: consuming Descriptor, _ client: any SocketClient) {
+            self.socket = socket
+            self.client = client
+        }
     }
 
     private nonisolated let loop: SocketLoop
     package nonisolated var unownedExecutor: UnownedSerialExecutor { unsafe loop.asUnownedSerialExecutor() }
 
     private let rules: Rules
-    private let client: @Sendable (Listener.Peer) -> (any SocketClient)?
+    private let client: @Sendable (borrowing Listener.Peer) -> (any SocketClient)?
     private let chore: @Sendable () -> ContinuousClock.Instant?
     private var listener: Listener?
     private var clients: [Int32: Served] = [:]
@@ -63,10 +70,11 @@ package actor SocketServer {
     ///   - descriptor: a bound socket. Closed when the server ends, or if this returns `nil`.
     ///   - chore: what is to be done besides, which returns the time of its next call at the latest; `nil` for none.
     ///     Called after each event as well.
-    ///   - client: makes the client of a connection, which the server closes; `nil` rejects the connection.
+    ///   - client: makes the client of a connection, whose socket is open until the client's end; `nil` rejects the
+    ///     connection.
     package init?(
         _ descriptor: Int32, _ rules: Rules, chore: @escaping @Sendable () -> ContinuousClock.Instant? = { nil },
-        client: @escaping @Sendable (Listener.Peer) -> (any SocketClient)?
+        client: @escaping @Sendable (borrowing Listener.Peer) -> (any SocketClient)?
     ) {
         do throws(Errno) {
             listener = try Listener(
@@ -92,7 +100,7 @@ package actor SocketServer {
             if !served.isBusy {
                 serve(descriptor)
             } else if events.contains(.end), !served.hasHungUp {
-                clients[descriptor]?.hasHungUp = true
+                served.hasHungUp = true
                 served.client.hangUp()
             }
         }
@@ -114,40 +122,33 @@ package actor SocketServer {
 
     private func accept() {
         while canAccept, let peer = listener?.accept() {
-            guard clients.count < rules.mostClients, let client = client(peer) else {
-                close(peer.descriptor)
-                continue
-            }
-            clients[peer.descriptor] = Served(client: client, queue: DispatchQueue(label: "vault.socket.client"))
-            if rules.servesAtOnce { serve(peer.descriptor) }
+            guard clients.count < rules.mostClients, let client = client(peer) else { continue }
+            let descriptor = peer.descriptor
+            clients[descriptor] = Served(peer.takeSocket(), client)
+            if rules.servesAtOnce { serve(descriptor) }
         }
     }
 
     private func serve(_ descriptor: Int32) {
         guard let served = clients[descriptor] else { return }
-        clients[descriptor]?.isBusy = true
-        served.queue.async {
-            let goesOn = served.client.serve()
+        served.isBusy = true
+        served.queue.async { [client = served.client] in
+            let goesOn = client.serve()
             self.execute { $0.served(descriptor, goesOn) }
         }
     }
 
     private func served(_ descriptor: Int32, _ goesOn: Bool) {
-        if !goesOn || listener == nil { return remove(descriptor) }
+        if !goesOn || listener == nil { return clients[descriptor] = nil }
         clients[descriptor]?.isBusy = false
         // Data that the client sent before it disconnected are still read.
         clients[descriptor]?.hasHungUp = false
     }
 
-    private func remove(_ descriptor: Int32) {
-        clients[descriptor] = nil
-        close(descriptor)
-    }
-
     private func stop() {
         listener = nil
         for (descriptor, served) in clients {
-            served.isBusy ? served.client.hangUp() : remove(descriptor)
+            if served.isBusy { served.client.hangUp() } else { clients[descriptor] = nil }
         }
     }
 }

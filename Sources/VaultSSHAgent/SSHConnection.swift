@@ -23,7 +23,7 @@ final class SSHConnection: SocketClient {
     static let patience = 10
 
     /// Fails for another user's client, or without memory.
-    init?(_ peer: Listener.Peer, _ agent: SSHAgent) {
+    init?(_ peer: borrowing Listener.Peer, _ agent: SSHAgent) {
         guard peer.user == geteuid(), let inbox = try? SSHInbox() else { return nil }
         (descriptor, self.agent) = (peer.descriptor, agent)
         state = Mutex(State(session: nil, inbox: inbox))

@@ -152,15 +152,15 @@ extension SecretService {
         let objects = try objects(from: message)
         let sessionPath = try reading { () throws(BusError) in try message.path() }
         let session = try session(sessionPath, of: client)
-        var secrets: [(path: String, secret: TransferredSecret)] = []
-        var isStill = { true }
-        // Secrets read before the vault was locked must not be sent after it.
-        for _ in 0..<4 {
-            (secrets, isStill) = try await self.secrets(of: objects, client, session, sessionPath)
-            if isStill() { break }
+        let secrets = try await steady(most: 4) {
+            _ throws(ServiceRefusal) -> [(path: String, secret: TransferredSecret)]? in
+            let view = try? await view(for: client)
+            let era = view?.era
+            let secrets = try await self.secrets(of: objects, client, session, sessionPath)
+            // Secrets read before the vault was locked must not be sent after it.
+            return view?.era == era ? secrets : nil
         }
-        guard isStill() else { throw .isLocked }
-        let answers = secrets
+        guard let answers = secrets else { throw .isLocked }
         try replySecretly(message) { answer throws(BusError) in
             try answer.appendArray(of: "{o(\(TransferredSecret.signature))}") { () throws(BusError) in
                 for (path, secret) in answers {
@@ -180,12 +180,10 @@ extension SecretService {
         }
     }
 
-    /// - Returns: the readable secrets, and a function that tells whether they still are readable.
+    /// Returns the readable secrets.
     private func secrets(
         of objects: [ServiceObject], _ client: ServiceClient, _ session: ServiceSession, _ sessionPath: String
-    ) async throws(ServiceRefusal) -> ([(path: String, secret: TransferredSecret)], () -> Bool) {
-        let view = try? await view(for: client)
-        let era = view?.era
+    ) async throws(ServiceRefusal) -> [(path: String, secret: TransferredSecret)] {
         var secrets: [(path: String, secret: TransferredSecret)] = []
         var size = 0
         for object in objects {
@@ -199,7 +197,7 @@ extension SecretService {
                     try session.sealed(found.secret, contentType: found.contentType, path: sessionPath)
                 ))
         }
-        return (secrets, { view?.era == era })
+        return secrets
     }
 
     /// Returns the secret of an item; `nil` if there is no such item, or it cannot be read now.
@@ -225,16 +223,18 @@ extension SecretService {
             return (entry.secret, entry.contentType)
         }
         let view = try await view(for: client)
-        for _ in 0..<8 {
+        let found = try await steady { _ throws(ServiceRefusal) -> (secret: Secret, contentType: String)? in
             let item = try await item(object, view, client)
-            // No suspension point lies between this read and the answer: a vault that is locked later is locked after
-            // the answer.
+            // The service does no other work between this read and the answer: a vault that is locked later is locked
+            // after the answer.
             do throws(VaultError) { return (try secret(of: item, view.agent), item.contentType) } catch {
                 guard error == .itemChanged else { throw await refusal(error, view) }
                 view.drop(item.id)
+                return nil
             }
         }
-        throw .failed("the item changes all the time")
+        guard let found else { throw .failed("the item changes all the time") }
+        return found
     }
 
     private func setSecret(

@@ -99,10 +99,10 @@ extension SecretService {
             query.leavesOutLocked = true
             var items: [Item]?
             // An item that a client deletes during the read must not reappear.
-            for _ in 0..<8 {
+            _ = await steady { _ -> Void? in
                 (era, moment) = (view.era, view.moment)
                 items = try? await view.agent.allMatching(query)
-                if moment == view.moment { break }
+                return moment == view.moment ? () : nil
             }
             // An item that requires the user's consent from now on is missing as well, though the vault is unlocked.
             if items?.isEmpty == true, await isUnlockedNow(view), era == view.era {
@@ -169,15 +169,16 @@ extension SecretService {
     /// Returns the list of items, reading it if necessary.
     @discardableResult
     func list(_ view: VaultView) async throws(ServiceRefusal) -> ItemList {
-        for _ in 0..<8 {
+        let list = try await steady(view) { _ throws(ServiceRefusal) -> ItemList? in
             if let list = view.list { return list }
-            let (era, moment) = (view.era, view.moment)
+            let moment = view.moment
             let list = try await readList(view, as: moment)
             guard await isUnlockedNow(view) else { throw .isLocked }
             // The watch began earlier, so it reports changes made meanwhile.
-            if era == view.era { return view.keep(list, as: moment) }
+            return view.keep(list, as: moment)
         }
-        throw .isLocked
+        guard let list else { throw .isLocked }
+        return list
     }
 
     private func readList(

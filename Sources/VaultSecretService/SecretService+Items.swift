@@ -30,7 +30,7 @@ extension SecretService {
             }
         }
         guard size <= SecretService.attributesLimit else {
-            throw .tooMany("the attributes of an item have at most 64 KiB")
+            throw ServiceRefusal(.storage(.attributesTooLarge))
         }
         return try ItemAttributes(values)
     }
@@ -169,26 +169,33 @@ extension SecretService {
     private func store(
         _ new: NewItem, in group: String, _ view: VaultView
     ) async throws(ServiceRefusal) -> ServiceObject {
-        if new.replaces {
-            // The item may be deleted between the search and the change, or another call may create it.
-            for _ in 0..<8 {
-                guard let old = try await same(as: new.attributes, in: group, view) else {
-                    if let added = try await add(new, to: group, view, unlessTaken: true) { return added }
-                    guard try await same(as: new.attributes, in: group, view) != nil else { break }
-                    continue
-                }
-                var changes = ItemChanges(secret: new.secret)
-                if old.label != new.label { changes.attributes[.label] = .string(new.label) }
-                changes.userAttributes = new.attributes.changes(from: old.item).merging(
-                    contentTypeChange(new.contentType, from: old)
-                ) { $1 }
-                do throws(ServiceRefusal) { try await change(old, view, changes) } catch {
-                    guard error == .noSuchObject else { throw error }
-                    continue
-                }
-                return old.object
+        guard new.replaces else { return try await addAnother(new, to: group, view) }
+        // The item may be deleted between the search and the change, or another call may create it.
+        let stored = try await steady { _ throws(ServiceRefusal) -> ServiceObject? in
+            guard let old = try await same(as: new.attributes, in: group, view) else {
+                if let added = try await add(new, to: group, view, unlessTaken: true) { return added }
+                guard try await same(as: new.attributes, in: group, view) == nil else { return nil }
+                return try await addAnother(new, to: group, view)
             }
+            var changes = ItemChanges(secret: new.secret)
+            if old.label != new.label { changes.attributes[.label] = .string(new.label) }
+            changes.userAttributes = new.attributes.changes(from: old.item).merging(
+                contentTypeChange(new.contentType, from: old)
+            ) { $1 }
+            do throws(ServiceRefusal) { try await change(old, view, changes) } catch {
+                guard error == .noSuchObject else { throw error }
+                return nil
+            }
+            return old.object
         }
+        if let stored { return stored }
+        return try await addAnother(new, to: group, view)
+    }
+
+    /// Adds an item, under another key if its own is taken.
+    private func addAnother(
+        _ new: NewItem, to group: String, _ view: VaultView
+    ) async throws(ServiceRefusal) -> ServiceObject {
         guard let added = try await add(new, to: group, view, unlessTaken: false) else {
             throw .failed("there are too many items with these attributes at once")
         }
@@ -216,7 +223,7 @@ extension SecretService {
         if !new.contentType.isEmpty, new.contentType != "text/plain" {
             userAttributes[ItemAttributes.contentType] = new.contentType
         }
-        for _ in 0..<64 {
+        return try await steady(most: unlessTaken ? 1 : 64) { _ throws(ServiceRefusal) -> ServiceObject? in
             let moment = view.moment
             let item = Item(
                 .genericPassword(service: service, account: account), attributes: attributes,
@@ -232,10 +239,9 @@ extension SecretService {
             } catch {
                 guard error == .duplicateItem else { throw await refusal(error, view) }
             }
-            guard !unlessTaken else { return nil }
-            account = try await freeAccount(service, new.attributes.account, group, view)
+            if !unlessTaken { account = try await freeAccount(service, new.attributes.account, group, view) }
+            return nil
         }
-        return nil
     }
 
     /// Returns an account that no other item with this service has: `ada~2`, `ada~3`…

@@ -84,12 +84,8 @@ extension SecretService {
     private func state(of view: VaultView) async -> AgentStatus.State? {
         let agent = view.agent
         var state: AgentStatus.State?
-        for _ in 0..<8 {
-            let era = view.era
-            state = await DoorWorker.run { (try? agent.status())?.state }
-            // A report that began before the last recorded lock or unlock may be outdated.
-            if era == view.era { break }
-        }
+        // A report that began before the last recorded lock or unlock may be outdated.
+        _ = await steady(view) { _ -> Void? in state = await DoorWorker.run { (try? agent.status())?.state } }
         switch state {
         case nil: drop(view)
         case .unlocked?: if !view.isUnlocked { noteUnlocked(view) }
@@ -117,25 +113,51 @@ extension SecretService {
 
     // MARK: Finding
 
+    /// Repeats the body until it returns a value: another process may lock, unlock or change the vault between any two
+    /// of its steps.
+    ///
+    /// - Parameters:
+    ///   - most: the most attempts.
+    ///   - body: receives the number of earlier attempts; `nil` demands another attempt.
+    /// - Returns: `nil` after the last attempt.
+    func steady<R, E: Error>(
+        most: Int = 8, _ body: (_ attempt: Int) async throws(E) -> R?
+    ) async throws(E) -> R? {
+        for attempt in 0..<most {
+            if let result = try await body(attempt) { return result }
+        }
+        return nil
+    }
+
+    /// As above, but a value counts only if the vault was neither locked nor unlocked while the body ran: items found
+    /// before a lock are no longer served, and an empty result means nothing.
+    func steady<R, E: Error>(
+        _ view: VaultView, _ body: (_ attempt: Int) async throws(E) -> R?
+    ) async throws(E) -> R? {
+        try await steady { attempt throws(E) in
+            let era = view.era
+            let result = try await body(attempt)
+            return era == view.era ? result : nil
+        }
+    }
+
     /// Returns the items of a collection, or of all, with these attributes.
     ///
     /// - Returns: `isAll`: whether the result is complete, which is unknown while the vault is locked.
     func find(
         _ attributes: ItemAttributes, in group: String?, _ view: VaultView
     ) async throws(ServiceRefusal) -> (items: [ServedItem], isAll: Bool) {
-        for attempt in 0..<8 {
-            let era = view.era
-            var (found, isAll) = try await findOnce(attributes, in: group, view)
+        let found = try await steady(view) {
+            attempt throws(ServiceRefusal) -> (items: [ServedItem], isAll: Bool)? in
+            var (items, isAll) = try await findOnce(attributes, in: group, view)
             if !isAll, await isUnlockedNow(view) {
                 // The result may date from before the unlock.
-                guard attempt > 0 else { continue }
+                guard attempt > 0 else { return nil }
                 isAll = true
             }
-            // If the vault was locked between the query and its answer, found items are no longer served, and an empty
-            // result means nothing.
-            if era == view.era { return (found, isAll) }
+            return (items, isAll)
         }
-        return ([], false)
+        return found ?? ([], false)
     }
 
     private func findOnce(
@@ -210,20 +232,22 @@ extension SecretService {
     ) async throws(ServiceRefusal) -> ServedItem {
         switch object {
         case .item(let collection, let id):
-            for attempt in 0..<8 {
+            let served = try await steady { attempt throws(ServiceRefusal) -> ServedItem? in
                 if let item = view[id], item.collection == collection { return item }
                 let (era, moment) = (view.era, view.moment)
                 let (found, isAll) = try await item(id, in: collection, view)
                 // Items read before the vault was locked are not served after it.
-                guard era == view.era else { continue }
+                guard era == view.era else { return nil }
                 if let found {
                     view.keep(found, as: moment)
                     return found
                 }
                 guard await isUnlockedNow(view) else { throw .isLocked }
                 guard !isAll, attempt == 0 else { throw .noSuchObject }
+                return nil
             }
-            throw .isLocked
+            guard let served else { throw .isLocked }
+            return served
         case .search(_, let number):
             guard let search = holdings.search(number), search.owner == client.name else { throw .noSuchObject }
             let found = try await find(search.attributes, in: search.group, view)

@@ -25,8 +25,10 @@ package enum DoorError: Error, Equatable, Sendable {
 /// The name `org.freedesktop.secrets` on a bus (Secret Service API, 0.2), from which desktop programs get their
 /// secrets. The service only translates; the agent decides which access a client has.
 ///
-/// The connection, and all state, belongs to one queue. Blocking work runs elsewhere. A call may touch its client's
-/// sessions, views and prompts, so one actor has them all; each is a value with state of its own.
+/// The connection, and all state, belongs to one queue. Blocking work runs elsewhere.
+///
+/// Size: a call may touch its client's sessions, views and prompts, so one actor has them all; each is a value with
+/// state of its own.
 package actor SecretService {
     private let loop: SocketLoop
     package nonisolated var unownedExecutor: UnownedSerialExecutor { unsafe loop.asUnownedSerialExecutor() }

@@ -10,7 +10,7 @@ struct ServiceRefusal: Error, Equatable {
 
     private init(_ name: String, _ text: String) { (self.name, self.text) = ("org.freedesktop." + name, text) }
 
-    static let isLocked = ServiceRefusal("Secret.Error.IsLocked", "the vault is locked")
+    static let isLocked = ServiceRefusal("Secret.Error.IsLocked", VaultError.locked.text)
     static let noSession = ServiceRefusal("Secret.Error.NoSession", "there is no such session of this client")
     static let noSuchObject = ServiceRefusal("Secret.Error.NoSuchObject", "there is no such object")
     static let denied = ServiceRefusal("DBus.Error.AccessDenied", "this client may not do that")
@@ -29,8 +29,7 @@ struct ServiceRefusal: Error, Equatable {
         case .itemNotFound, .itemChanged: self = .noSuchObject
         case .agent(.refused), .accessGroupDenied: self = .denied
         case .agent(.busy): self = .failed("the agent does not answer")
-        case .storage(.valueTooLarge): self = .tooMany("a secret has at most 16 MiB")
-        case .storage(.attributesTooLarge): self = .tooMany("the attributes of an item have at most 64 KiB")
+        case .storage(.valueTooLarge), .storage(.attributesTooLarge): self = .tooMany(error.text)
         default: self = .failed(error.errorDescription ?? "the vault cannot be used")
         }
     }

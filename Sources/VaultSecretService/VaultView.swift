@@ -5,7 +5,9 @@ internal import VaultAgent
 internal import VaultDoorKit
 
 /// The view of the vault of one client, or of all: a connection to the agent, and the data read through it. Confined to
-/// the service's queue. A lock or a change of the vault makes all of these data stale at once.
+/// the service's queue.
+///
+/// Size: a lock or a change of the vault makes all of these data stale at once.
 final class VaultView {
     /// The client; `nil` for the view shared by all.
     let client: DoorClient?

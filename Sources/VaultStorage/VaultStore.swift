@@ -7,8 +7,8 @@ package import VaultFormat
 ///
 /// Not thread-safe: the owner holds a mutex around every call. Calls on a handle in a forked child throw `.forked`.
 ///
-/// A commit changes the log, the records, the stamps and the knowledge of the newest state together, and a failed one
-/// changes none of them: they are therefore one object, and each of them is a type of its own.
+/// Size: a commit changes the log, the records, the stamps and the knowledge of the newest state together, and a failed
+/// one changes none of them: they are therefore one object, and each of them is a type of its own.
 package final class VaultStore {
     let environment: VaultEnvironment
     let location: VaultLocation

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 internal import VaultCrypto
 
-/// Requests to etcd's gateway in JSON: bytes are base64, and 64-bit numbers are strings.
+/// Requests to etcd's gateway in JSON: bytes are base64, and 64-bit numbers are strings. Neither they nor the names and
+/// keywords have a character to escape, so the texts are joined as they are.
 enum EtcdRequest {
     /// - Parameters:
     ///   - limit: the most keys of the answer.

@@ -43,7 +43,10 @@ package import SystemPackage
         try self.init(opening: path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, mode: 0o600)
     }
 
-    deinit { close(number) }
+    deinit { Glibc.close(number) }
+
+    /// Closes the descriptor before the end of its owner's scope.
+    package consuming func close() {}
 
     /// Hands the descriptor over to a new owner.
     package consuming func take() -> Int32 {
@@ -64,12 +67,10 @@ package import SystemPackage
         var bytes: [UInt8] = []
         var part = [UInt8](repeating: 0, count: min(most, 65_536))
         while bytes.count < most {
-            // The array has this room.
-            let count = unsafe read(number, &part, min(part.count, most - bytes.count))
-            if count < 0, errno == EINTR { continue }
-            guard count >= 0 else { throw Errno(rawValue: errno) }
+            var room = part.mutableSpan
+            let count = try Descriptor.read(number, into: &room)
             guard count > 0 else { break }
-            bytes += part[..<count]
+            bytes += part[..<min(count, most - bytes.count)]
         }
         return bytes
     }

@@ -51,7 +51,7 @@ struct ClientTests {
         #expect(throws: VaultError.parameter(.classMissing)) { try client.copyMatching(Query(nil)) }
     }
 
-    @Test func `fields go through an agent, each opened alone or all with their item`() throws {
+    @Test func `an agent opens a field alone, or all fields with their item`() throws {
         let agent = try TestAgent()
         let client = try agent.unlocked()
         var item = try Item.generic("mail", "s3cret")
@@ -151,7 +151,7 @@ struct ClientTests {
         #expect(try beside.copyMatching(Query(.genericPassword)).count == 180)
     }
 
-    @Test func `access groups part clients from each other`() throws {
+    @Test func `access groups separate clients`() throws {
         let agent = try TestAgent()
         let (a, b) = (try agent.unlocked(["a"]), try agent.client(["b", "a"]))
         try a.add(.generic("of a"))

@@ -56,7 +56,7 @@ struct FleetLookTests {
         #expect(look.status == nil && look.failure == .notJoined && look.deviceNames.isEmpty)
     }
 
-    @Test func `an agent keeps as many older versions as it is told to, and takes them out again`() throws {
+    @Test func `an agent keeps the set number of older versions, and removes them on request`() throws {
         let agent = try TestAgent()
         let client = try agent.unlocked()
         #expect(try client.historyLimit == 0)

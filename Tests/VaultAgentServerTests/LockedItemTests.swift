@@ -23,7 +23,7 @@ struct LockedItemTests {
         return client
     }
 
-    @Test func `fields are locked with their item, and are read where that is`() throws {
+    @Test func `fields are locked and readable with their item`() throws {
         let agent = try TestAgent()
         let client = try client(of: agent) { $0.fields = ["pin": try Secret(text: "1234")] }
         let record = try #require(try client.copyMatching(mail).first?.record)
@@ -38,7 +38,7 @@ struct LockedItemTests {
         #expect(try client.copyMatching(boot).first?.openedSecret()?.text == "secret")
     }
 
-    @Test func `a marked item that is deleted while locked leaves its tombstone, and comes back over it`() throws {
+    @Test func `a marked item deleted while locked leaves a tombstone, and is restored over it`() throws {
         let agent = try TestAgent()
         let client = try client(of: agent) { $0[.synchronizable] = 1 }
         try client.lock()
@@ -51,7 +51,7 @@ struct LockedItemTests {
         #expect(try client.copyMatching(Query(.genericPassword)).count == 2)
     }
 
-    @Test func `a client that does not say whether an item is marked changes the marked one`() throws {
+    @Test func `a query that does not name the mark finds the marked item`() throws {
         let agent = try TestAgent()
         let client = try client(of: agent) { $0[.synchronizable] = 1 }
         #expect(throws: VaultError.duplicateItem) { try client.add(.generic("mail")) }
@@ -61,7 +61,7 @@ struct LockedItemTests {
         #expect(try agent.opened().copyMatching(mail).first?[.synchronizable] == .number(0))
     }
 
-    @Test func `a locked agent tells and counts nothing of another group, readable or not`() throws {
+    @Test func `a locked agent neither shows nor counts items of another group`() throws {
         let agent = try TestAgent()
         let own = try client(of: agent) { $0[.accessGroup] = "default" }
         let record = try #require(try own.copyMatching(boot).first?.record)
@@ -76,7 +76,7 @@ struct LockedItemTests {
         #expect(try own.lockedCount(matching: mail) == 1 && own.secret(of: record)?.text == "secret")
     }
 
-    @Test func `older versions stay locked that were, and a change of a locked agent keeps what it replaced`() throws {
+    @Test func `locked older versions stay locked, and a change while locked keeps the replaced version`() throws {
         let agent = try TestAgent()
         let client = try client(of: agent)
         try client.setHistoryLimit(3)
@@ -94,7 +94,7 @@ struct LockedItemTests {
         #expect(try client.versions(matching: revealing).map { $0.item.secret?.text } == ["secret", "later", "secret"])
     }
 
-    @Test func `a new protection class counts from the next lock on`() throws {
+    @Test func `a new protection class takes effect at the next lock`() throws {
         let agent = try TestAgent()
         let client = try client(of: agent)
         try client.update(matching: mail, with: ItemChanges(attributes: [.accessible: "cku"]))

@@ -15,7 +15,7 @@ struct LockingTests {
         #expect(throws: VaultError.locked) { try agent.client().delete(matching: Query(.genericPassword)) }
     }
 
-    @Test func `locked, what is readable after the first unlock still is, and the rest is not, nor left in lists`()
+    @Test func `after a lock, items of the first unlock stay readable, and the others leave the lists`()
         throws
     {
         let agent = try TestAgent()
@@ -111,7 +111,7 @@ struct LockingTests {
         #expect(agent.clock.waited.count == 3)
     }
 
-    @Test func `locks and unlocks at once leave a state that is what it says`() throws {
+    @Test func `concurrent locks and unlocks leave a consistent state`() throws {
         let agent = try TestAgent()
         let client = try agent.unlocked()
         try client.add(.generic("s"))

@@ -240,7 +240,7 @@ struct PresenceTests {
         #expect(throws: VaultError.itemNotFound) { try beside.copyMatching(query) }
     }
 
-    @Test func `each request of a client asks anew, and what it found opens without asking`() throws {
+    @Test func `each request of a client asks again, and its results open without another question`() throws {
         let agent = try agent()
         let door = FakeDoor(try agent.client())
         let (client, query) = (try agent.client(), query)
@@ -285,7 +285,7 @@ struct PresenceTests {
         for asker in askers { #expect(try asker.get().copyMatching(query).count == 1) }
     }
 
-    @Test func `an answer unlocks a locked vault, which stays so, and those who wait for that go on`() throws {
+    @Test func `an answer unlocks a locked vault, and the requests that wait for that continue`() throws {
         let agent = try agent()
         let door = FakeDoor(try agent.client())
         try agent.client().lock()
@@ -312,7 +312,7 @@ struct PresenceTests {
         let name = try #require(
             try FileManager.default.contentsOfDirectory(atPath: directory).first { $0.hasSuffix(".audit") })
         let log = try String(contentsOfFile: directory + "/" + name, encoding: .utf8)
-        #expect(log.contains("\"error\":\"a person has said no\"") && log.contains("\"verb\":\"authenticate\""))
+        #expect(log.contains("\"error\":\"the person refused\"") && log.contains("\"verb\":\"authenticate\""))
         #expect(!log.contains("the-reason"))
     }
 }

@@ -7,6 +7,7 @@ import Synchronization
 import TestSupport
 import Testing
 import Vault
+import VaultSystem
 
 @testable import VaultAgent
 @testable import VaultAgentServer
@@ -36,7 +37,7 @@ struct SandboxTests {
         let root = clinux_openat(AT_FDCWD, directory.path.string, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0)
         try #require(root >= 0)
         let heard = Heard()
-        reader.read(Int32(root)) { heard.hear($0) }
+        reader.read(Descriptor(owning: Int32(root))) { heard.hear($0) }
         return heard
     }
 

@@ -70,7 +70,7 @@ struct SyncTests {
         #expect(try client.synced().isWhole)
     }
 
-    @Test func `an unlocked agent tells and hears`() throws {
+    @Test func `an unlocked agent publishes and receives`() throws {
         let pair = try Pair()
         let client = try pair.agent.unlocked()
         try client.add(.generic("own"))
@@ -116,7 +116,7 @@ struct SyncTests {
         #expect(try pair.services(client) == ["one"])
     }
 
-    @Test func `a locked agent fetches, and joins at the unlock`() throws {
+    @Test func `a locked agent fetches records, and merges them at the unlock`() throws {
         let pair = try Pair()
         let client = try pair.agent.unlocked()
         _ = try client.synced()

@@ -257,7 +257,7 @@ struct AgentTests {
     // MARK: Starting
 
     @Test(.enabled(if: access("/usr/bin/systemd-socket-activate", X_OK) == 0))
-    func `systemd's socket starts it, and stays when it ends`()
+    func `systemd's socket starts the agent, and stays when the agent ends`()
         throws
     {
         let shell = try Self.shell("true")
@@ -272,7 +272,7 @@ struct AgentTests {
         #expect(result.output == "s3cretagent.sock\n", "\(result.error)")
     }
 
-    @Test func `what is installed is whole, and systemd understands its units`() throws {
+    @Test func `the installation is complete, and systemd accepts its units`() throws {
         let shell = try Shell()
         let script = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "../../Scripts/install")
             .standardized.path()

@@ -123,7 +123,7 @@ struct BrowserHostTests {
         #expect(after.output == "\texample.com\tno\n\twww.example.com\tyes\n3\n1\n", "\(after)")
     }
 
-    @Test func `a site hears that its passkey is backed up as soon as the vault is in a fleet`() throws {
+    @Test func `a site learns that its passkey is backed up once the vault is in a fleet`() throws {
         let shell = try Shell()
         let made = try shell.run(Self.start)
         #expect(made.status == 0, "\(made.error)")

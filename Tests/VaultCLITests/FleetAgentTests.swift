@@ -91,7 +91,7 @@ struct FleetAgentTests {
     /// Whether a user namespace may mount file systems, which some systems forbid.
     static let mayMount = (try? Shell().run("unshare -Urm mount -t tmpfs none . && echo yes").output) == "yes\n"
 
-    @Test(.enabled(if: mayMount)) func `a folder that the agent's service sees read-only is written by the command`()
+    @Test(.enabled(if: mayMount)) func `the command writes to a folder that the agent's service sees read-only`()
         throws
     {
         let shell = try Shell()
@@ -104,7 +104,7 @@ struct FleetAgentTests {
                 vault sync; echo $?
                 """)
         let remote = "file://\(shell.home.path.string)/share"
-        #expect(result.output == "30\n\(remote): told 0, heard 0\n0\n\(remote): told 0, heard 0\n0\n")
+        #expect(result.output == "30\n\(remote): sent 0, received 0\n0\n\(remote): sent 0, received 0\n0\n")
         #expect(result.error.contains("vault: error: cannot use the remote: read-only file system"))
         #expect(result.error.contains("vault: note: the agent's service may not write there: 'systemctl --user edit"))
     }

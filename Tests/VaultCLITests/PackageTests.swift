@@ -52,7 +52,7 @@ private let hasRelease =
                 """, "\(result.output)\(result.error)")
     }
 
-    @Test func `the packages have what they should, it works from there, and the bill of materials is true`() throws {
+    @Test func `the packages are complete and work, and their bill of materials is true`() throws {
         let shell = try Shell()
         try checkContents(in: shell)
         try checkLoginAndMachine(in: shell)

@@ -43,7 +43,7 @@ struct SecurityKeyTests {
         #expect(throws: SecurityKeyError.unsuitable) { try secret(key, identifier) }
     }
 
-    @Test func `another key, another relying party and an altered identifier have no secret, and ask for no touch`()
+    @Test func `another key, another relying party and an altered identifier give no secret, and ask for no touch`()
         throws
     {
         let (one, two) = (try hub.key(), try hub.key())

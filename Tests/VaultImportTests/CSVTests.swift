@@ -132,7 +132,7 @@ struct CSVTests {
     }
 
     @Test(arguments: CSVLayout.written)
-    func `what goes out for a product comes in the same`(_ product: String) throws {
+    func `an export for a product imports unchanged`(_ product: String) throws {
         let layout = try #require(CSVLayout.named(product))
         let header = layout.columns.map(\.name).joined(separator: ",")
         func row(_ number: Int) -> String {

@@ -98,7 +98,7 @@ struct CXFExportTests {
         }
     }
 
-    @Test(arguments: 0..<20) func `whatever went out comes in the same`(seed: Int) throws {
+    @Test(arguments: 0..<20) func `an export imports unchanged`(seed: Int) throws {
         let random = SeededRandom("cxf \(seed)")
         let (first, second) = (try CXFSamples.vault(), try CXFSamples.vault())
         try logins((0..<25).map { try CXFSamples.login($0, random) }).stored(in: first, of: "other")

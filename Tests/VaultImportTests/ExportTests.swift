@@ -18,7 +18,7 @@ struct ExportTests {
         try ExportedEntries(store.all()).entries.map { $0.password?.text }
     }
 
-    @Test func `a group is a folder, and what is the device's or a unit's stays`() throws {
+    @Test func `groups become folders, and items of devices and units are not exported`() throws {
         let vault = try Vault.inMemory(accessGroups: ["default", "*"])
         for group in ["default", "work", "systemd", "device-identifiers"] {
             try vault.add(Self.item("s", group, [.accessGroup: .string(group)]))
@@ -30,7 +30,7 @@ struct ExportTests {
         #expect(try Self.passwords(vault.withAccessGroups(["work"])) == ["work"])
     }
 
-    @Test func `items of every protection class go out, and a locked vault sends out none`() throws {
+    @Test func `items of every protection class are exported, and none of a locked vault`() throws {
         let vault = try Vault.inMemory(accessGroups: .standard)
         for accessible in Accessibility.allCases {
             try vault.add(
@@ -44,7 +44,7 @@ struct ExportTests {
         #expect(flaw { _ = try ExportedEntries(found) } == "outside: locked")
     }
 
-    @Test func `what demands a person goes out before one alone`() throws {
+    @Test func `protected items are exported only with a person`() throws {
         let vault = try Vault.inMemory(accessGroups: .standard)
         let control = AttributeValue.data(AccessControl(.whenUnlocked, constraints: 1).encoded)
         try vault.add(Self.item("s", "protected", [.accessControl: control]))
@@ -53,7 +53,7 @@ struct ExportTests {
         #expect(try Self.passwords(vault.attended()) == ["protected", "open"])
     }
 
-    @Test func `older versions, deleted items and tombstones stay`() throws {
+    @Test func `an export has no older versions, deleted items or tombstones`() throws {
         let vault = try Vault.inMemory(accessGroups: .standard)
         try vault.setHistoryLimit(5)
         for (service, mark) in [("kept", 0), ("removed", 0), ("marked", 1)] {

@@ -35,7 +35,7 @@ struct ImportPlanTests {
         #expect(try logins.stored(in: vault).counts == "unchanged 2" && vault.sequence == sequence)
     }
 
-    @Test func `items that are marked as synchronizable are known again, changed and go out`() throws {
+    @Test func `marked items are recognized, changed and exported`() throws {
         let vault = try Vault.inMemory(accessGroups: .standard)
         let generic = try Self.login("2") { $0.urls = [] }
         try Self.logins(Self.login("1"), generic).stored(in: vault)
@@ -156,7 +156,7 @@ struct ImportPlanTests {
         #expect(try Self.logins(Self.login("1")).stored(in: vault).counts == "unchanged 1")
     }
 
-    @Test func `long texts become fields, odd names are made good, and attachments are items`() throws {
+    @Test func `long texts become fields, odd names are repaired, and attachments become items`() throws {
         let vault = try Vault.inMemory(accessGroups: .standard)
         let login = try Self.login("1") { login in
             login.notes = String(repeating: "n", count: 70_000)
@@ -277,7 +277,7 @@ struct ImportPlanTests {
         #expect(entries.map { $0.attachments.map { $0.content.text } } == [["codes 1"], ["codes 2"]])
     }
 
-    @Test func `an import into a group knows the items of that group alone`() throws {
+    @Test func `an import into a group recognizes only the items of that group`() throws {
         let vault = try Vault.inMemory(accessGroups: ["default", "work", "home"])
         let logins = try Self.logins(Self.login("1"))
         func run(_ logins: ImportedLogins, _ group: String?) throws -> String {
@@ -292,7 +292,7 @@ struct ImportPlanTests {
         #expect(found.sorted() == ["home one", "work two"])
     }
 
-    @Test func `what was chosen for an item stays when its source changes, its class too`() throws {
+    @Test func `another import of a changed entry keeps the item's class, group and mark`() throws {
         for hasPage in [true, false] {
             let vault = try Vault.inMemory(accessGroups: ["default", "work"])
             func logins(_ password: String, hasPage: Bool) throws -> ImportedLogins {
@@ -320,7 +320,7 @@ struct ImportPlanTests {
         }
     }
 
-    @Test func `an item that demands a person stops an import without one, and demands one after it`() throws {
+    @Test func `a protected item stops an import without a person, and stays protected`() throws {
         let vault = try Vault.inMemory(accessGroups: .standard)
         for hasPage in [true, false] {
             try Self.logins(Self.login("\(hasPage)") { if !hasPage { $0.urls = [] } }).stored(in: vault)

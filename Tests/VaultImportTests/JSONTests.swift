@@ -93,7 +93,7 @@ struct JSONTests {
         #expect(kinds[0] == kinds[1] && kinds[0]["on"] == "2" && items[1]["reprompt"]?.integer == 1)
     }
 
-    @Test func `dates and older passwords come with their entries`() throws {
+    @Test func `entries are imported with their dates and older passwords`() throws {
         let imported = try Bitwarden.logins(Document(text: ImportSamples.bitwarden)) {
             throw ImportError.wrongPassphrase
         }
@@ -117,7 +117,7 @@ struct JSONTests {
         #expect(try other.versions(matching: query).count == 1)
     }
 
-    @Test func `an ssh key is served by the door, and goes out as one`() throws {
+    @Test func `the door serves an imported ssh key, and an export keeps it`() throws {
         let samples = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
             .appending(path: "VaultDoorsTests/SSH/Samples/")
         let file = try String(contentsOf: samples.appending(path: "ed25519"), encoding: .utf8)

@@ -192,7 +192,7 @@ struct PasskeyImportTests {
 
     // MARK: Twice
 
-    @Test func `a second import changes nothing, and another key under the same identifier only with consent`() throws {
+    @Test func `a second import changes nothing, and replaces a key of one identifier only with consent`() throws {
         let vault = try Vault.inMemory(accessGroups: .standard)
         let first = try Self.keePass(Self.entry("u", Self.attributes()))
         #expect(try first.stored(in: vault, of: "kdbx").counts == "added 2")

@@ -5,8 +5,9 @@ internal import Foundation
 
 /// A dictionary of one of the four calls, parsed by the spelling of its keys, like Apple's SecDbQuery.c.
 ///
-/// The properties are the groups of keys that a call may have. A part that the engine cannot represent becomes the
-/// request's flaw, which is ordered among the engine's own errors.
+/// A part that the engine cannot represent becomes the request's flaw, which is ordered among the engine's own errors.
+///
+/// Size: the properties are the groups of keys that a call may have.
 struct Request {
     enum Call { case add, copyMatching, update, delete }
 

@@ -9,7 +9,8 @@ internal import VaultStorage
 ///
 /// Not thread-safe: ``Vault`` holds a mutex around every call, and the writer lock around every change.
 ///
-/// The engine has no state but the records and their index. Each group of verbs is an extension in a file of its own.
+/// Size: the engine has no state but the records and their index; each group of verbs is an extension in a file of its
+/// own.
 final class ItemEngine<Records: RecordSource> {
     let records: Records
     let observer = EngineObserver()

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 public import VaultCrypto
 
-/// The conditions of a search. Attributes are compared exactly, and all must match. Each property is a condition or an
-/// option of its own, as the keys of Apple's query dictionary are.
+/// The conditions of a search. Attributes are compared exactly, and all must match.
+///
+/// Size: each property is a condition or an option of its own, as the keys of Apple's query dictionary are.
 public struct Query: Sendable {
     /// The number of items to return, as Apple's `kSecMatchLimit`.
     public enum Limit: Equatable, Sendable {

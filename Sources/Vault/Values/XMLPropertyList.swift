@@ -4,6 +4,9 @@ internal import VaultFormat
 
 /// XML property lists, in UTF-8: the ten elements of Apple's document type, comments, CDATA and the five named entities
 /// of XML. Entities cannot be defined by a document, and none is fetched.
+///
+/// Programs that use the library need no libexpat, which only the import of KeePass files loads: those are streamed and
+/// of any size, while a property list is in memory and has ten kinds of elements.
 struct XMLPropertyListReader {
     private let bytes: [UInt8]
     private var offset = 0

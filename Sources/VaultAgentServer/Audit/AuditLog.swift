@@ -6,8 +6,9 @@ internal import Synchronization
 package import SystemPackage
 package import Vault
 internal import VaultAgent
-internal import VaultStorage
 internal import VaultFormat
+internal import VaultStorage
+internal import VaultSystem
 
 /// The log of actions: processes, times and items, but no values. Each entry is one line of JSON, chained by a MAC
 /// under a key of the vault.
@@ -36,8 +37,9 @@ package final class AuditLog: Sendable {
         }
     }
 
-    private struct State {
-        var descriptor: Int32 = -1
+    private struct State: ~Copyable {
+        /// The open log; `nil` before the first unlock.
+        var log: Descriptor?
         var vaultID: [UInt8] = []
         var count = 0
         var tag = AuditLog.start
@@ -48,6 +50,14 @@ package final class AuditLog: Sendable {
         /// The entries from before there was a key, and the number of those that were dropped.
         var early: [Entry] = []
         var earlyDropped = 0
+
+        /// -1 without a log.
+        var descriptor: Int32 {
+            switch log {
+            case .some(let log): log.number
+            case .none: -1
+            }
+        }
     }
 
     /// A line without its MAC.
@@ -82,11 +92,6 @@ package final class AuditLog: Sendable {
     init(in directory: FilePath, now: @escaping @Sendable () -> Date) {
         self.directory = directory
         self.now = now
-    }
-
-    deinit {
-        let descriptor = state.withLock { $0.descriptor }
-        if descriptor >= 0 { close(descriptor) }
     }
 
     /// Returns the path of a vault's log.
@@ -140,17 +145,14 @@ package final class AuditLog: Sendable {
         let path = AuditLog.path(of: vaultID, in: directory)
         try? FileManager.default.createDirectory(
             atPath: directory.string, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
-        let opened = unsafe clinux_openat(
-            AT_FDCWD, path.string, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0o600)
-        guard opened >= 0 else { throw .storage(.inputOutput(Errno(rawValue: CInt(-opened)), .open)) }
-        let descriptor = Int32(opened)
+        let log: Descriptor
+        do throws(Errno) {
+            log = try Descriptor(opening: path.string, O_RDWR | O_CREAT | O_APPEND | O_NOFOLLOW, mode: 0o600)
+        } catch { throw .storage(.inputOutput(error, .open)) }
         // Two writers would continue from the same line.
-        guard clinux_lock(descriptor, CLINUX_LOCK_EXCLUSIVE) == 0 else {
-            close(descriptor)
-            throw .storage(.busy)
-        }
-        if state.descriptor >= 0 { close(state.descriptor) }
-        state.descriptor = descriptor
+        guard clinux_lock(log.number, CLINUX_LOCK_EXCLUSIVE) == 0 else { throw .storage(.busy) }
+        let descriptor = log.number
+        state.log = consume log
         state.head = nil
         state.vaultID = vaultID
         let extent: AuditExtent
@@ -209,7 +211,7 @@ package final class AuditLog: Sendable {
     func noteRefusal(of caller: Caller, _ error: VaultError, _ reason: String = "policy") {
         guard error == .agent(.refused) || error == .storage(.wrongPassphrase) else { return }
         var entry = entry(.refused, [], caller)
-        entry.error = error == .agent(.refused) ? reason : "wrong passphrase"
+        entry.error = error == .agent(.refused) ? reason : error.text
         try? append(entry)
     }
 
@@ -218,10 +220,8 @@ package final class AuditLog: Sendable {
         var entry = entry(.refused, [], caller)
         entry.error =
             switch error {
-            case .presenceRequired: "nobody can be asked"
-            case .cancelled: "a person has said no"
-            case .agent(.unanswered): "nobody has answered"
-            case .storage(.wrongPassphrase): "wrong passphrase"
+            case .presenceRequired, .agent(.unanswered), .storage(.wrongPassphrase): error.text
+            case .cancelled: "the person refused"
             default: "not authenticated"
             }
         try? append(entry)

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 internal import CLinux
 internal import Glibc
+internal import SystemPackage
+internal import VaultSystem
 
 /// A handle of a process, which distinguishes it from a later process with the same number.
 final class ProcessHandle: Sendable {
-    private enum State {
+    private enum State: ~Copyable, Sendable {
         /// A descriptor of the process.
-        case open(Int32)
+        case open(Descriptor)
         case ended
         /// The kernel does not provide descriptors of peers (before Linux 6.5).
         case unheld
@@ -14,26 +16,26 @@ final class ProcessHandle: Sendable {
 
     private let state: State
 
-    private init(_ state: State) { self.state = state }
+    private init(_ state: consuming State) { self.state = state }
 
-    /// - Parameter descriptor: a descriptor of the process, which the handle closes.
-    convenience init(_ descriptor: Int32) { self.init(.open(descriptor)) }
+    /// - Parameter process: a descriptor of the process.
+    convenience init(_ process: consuming Descriptor) { self.init(.open(process)) }
 
     /// - Parameter socket: a connected socket, whose peer is the process.
     convenience init(ofPeer socket: Int32) {
-        let descriptor = clinux_peer_process(socket)
-        self.init(
-            descriptor >= 0 ? .open(Int32(descriptor)) : Int32(-descriptor) == ENOPROTOOPT ? .unheld : .ended)
+        let state: State
+        do throws(Errno) { state = .open(try Descriptor(clinux_peer_process(socket))) } catch {
+            state = error.rawValue == ENOPROTOOPT ? .unheld : .ended
+        }
+        self.init(state)
     }
 
     static let ended = ProcessHandle(.ended)
     static let unheld = ProcessHandle(.unheld)
 
-    deinit { if case .open(let descriptor) = state { close(descriptor) } }
-
     var hasEnded: Bool {
         switch state {
-        case .open(let descriptor): clinux_has_ended(descriptor, 0) != 0
+        case .open(let descriptor): clinux_has_ended(descriptor.number, 0) != 0
         case .ended: true
         case .unheld: false
         }

@@ -2,6 +2,7 @@
 internal import CLinux
 internal import Glibc
 internal import VaultAgent
+internal import VaultSystem
 
 /// A process that a client speaks for.
 struct RepresentedProcess: Sendable {
@@ -20,8 +21,7 @@ struct RepresentedProcess: Sendable {
         _ behalf: Behalf, allows: (UInt32) -> Bool, hears: @escaping @Sendable (RepresentedProcess?) -> Void
     ) {
         // Opened first: what is read under the number belongs to this process as long as it has not ended.
-        let descriptor = Int32(clamping: clinux_process(behalf.process))
-        guard descriptor >= 0 else { return hears(nil) }
+        guard let descriptor = try? Descriptor(clinux_process(behalf.process)) else { return hears(nil) }
         let handle = ProcessHandle(descriptor)
         guard ProcessTable.startTime(of: behalf.process) == behalf.startTime,
             let user = ProcessTable.user(of: behalf.process), allows(user)

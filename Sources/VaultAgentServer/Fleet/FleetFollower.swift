@@ -51,7 +51,9 @@ package enum FollowerEvent: Sendable {
 ///
 /// Unchecked: only the queue moves the timers.
 package final class FleetFollower: @unchecked Sendable {
-    /// The schedule, the watches and the pauses, which one mutex guards: a turn reads and changes all of them.
+    /// The schedule, the watches and the pauses.
+    ///
+    /// Size: a turn reads and changes all of them, so one mutex guards them.
     private struct State {
         var schedule: SyncSchedule
         var remotes: [RemoteURL] = []

@@ -4,6 +4,8 @@ package import Vault
 internal import VaultSync
 
 /// The settings of an agent: the options of `vault agent`, and the ports that tests replace.
+///
+/// Size: each property is an option, a limit or a port of its own, for a different part of the server.
 package struct AgentSettings: Sendable {
     /// The path of the vault file without symbolic links; the file need not exist yet.
     package var vault: FilePath

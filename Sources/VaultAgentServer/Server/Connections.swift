@@ -100,15 +100,12 @@ actor Connections {
 
     // MARK: Clients
 
-    private func accept(_ peer: Listener.Peer) {
-        guard fcntl(peer.descriptor, F_SETFL, O_NONBLOCK) == 0, server.settings.allows(peer.user),
-            let session = try? Session(
-                server, SessionHandle(connections: self, number: lastNumber + 1), peer.descriptor,
-                ClientProcess(id: peer.process, user: peer.user), ProcessHandle(ofPeer: peer.descriptor), timers)
-        else {
-            close(peer.descriptor)
-            return
-        }
+    private func accept(_ peer: consuming Listener.Peer) {
+        guard fcntl(peer.descriptor, F_SETFL, O_NONBLOCK) == 0, server.settings.allows(peer.user) else { return }
+        let process = ClientProcess(id: peer.process, user: peer.user)
+        let handle = ProcessHandle(ofPeer: peer.descriptor)
+        let here = SessionHandle(connections: self, number: lastNumber + 1)
+        guard let session = try? Session(server, here, peer.takeSocket(), process, handle, timers) else { return }
         lastNumber += 1
         sessions[lastNumber] = session
         server.noteOpened()

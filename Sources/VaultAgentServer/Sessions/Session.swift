@@ -5,12 +5,15 @@ internal import Vault
 internal import VaultAgent
 internal import VaultCrypto
 internal import VaultLoop
+internal import VaultSystem
 
 /// A connection: reads a request, has it answered, and reads the next after the answer was written. A client that does
 /// not read its answers is not read from either.
 ///
-/// Confined to the thread of its ``Connections``. Each request may end the connection at any moment, with everything
-/// that belongs to it: process, rights, buffers, timers and tickets are therefore properties of one object.
+/// Confined to the thread of its ``Connections``.
+///
+/// Size: each request may end the connection at any moment, with everything that belongs to it: process, rights,
+/// buffers, timers and tickets are therefore properties of one object.
 final class Session {
     enum Phase {
         /// Waits for the first request.
@@ -30,7 +33,7 @@ final class Session {
     let server: AgentServer
     let here: SessionHandle
     let timers: LoopTimers
-    let descriptor: Int32
+    private let socket: Descriptor
     var process: ClientProcess
     /// The handle of the connected process.
     let handle: ProcessHandle
@@ -62,16 +65,19 @@ final class Session {
     /// The longest turn of a client to ask a person for the passphrase.
     private static let patienceForPerson = Duration.seconds(180)
 
-    /// - Parameter descriptor: a connected socket that does not block. The session owns it if this returns.
+    /// - Parameter socket: connected, and not blocking.
     init(
-        _ server: AgentServer, _ here: SessionHandle, _ descriptor: Int32, _ process: ClientProcess,
+        _ server: AgentServer, _ here: SessionHandle, _ socket: consuming Descriptor, _ process: ClientProcess,
         _ handle: ProcessHandle, _ timers: LoopTimers
     ) throws(CryptoError) {
         inbox = try Inbox()
-        (self.server, self.here, self.descriptor) = (server, here, descriptor)
+        (self.server, self.here) = (server, here)
+        self.socket = socket
         (self.process, self.handle, self.timers) = (process, handle, timers)
         staged = StagedStore { [server] in server.noteStaged($0) }
     }
+
+    var descriptor: Int32 { socket.number }
 
     var isClosed: Bool { if case .closed = phase { true } else { false } }
 
@@ -138,7 +144,7 @@ final class Session {
         }
     }
 
-    /// Frees everything after the end of the connection.
+    /// Frees everything but the socket, which is closed with the session, after the end of the connection.
     func end() {
         phase = .closed
         for timer in [\Session.deadline, \.turnEnd, \.answerEnd] { timers.cancel(&self[keyPath: timer]) }
@@ -147,7 +153,6 @@ final class Session {
         outbox.drop()
         staged.drop(for: nil)
         represented = nil
-        Glibc.close(descriptor)
     }
 
     /// Handles the next request if it has arrived, and otherwise reads on.

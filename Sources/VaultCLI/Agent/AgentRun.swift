@@ -12,7 +12,9 @@ internal import VaultCrypto
 internal import VaultStorage
 internal import VaultSystem
 
-/// `vault agent`. Each property is an option.
+/// `vault agent`.
+///
+/// Size: each property is an option.
 struct Agent: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "agent",
@@ -235,7 +237,8 @@ extension CommandError {
         case .running: self.init(.alreadyExists, "an agent is running already", hint: "see 'vault status'")
         case .directory:
             self.init(.inputOutput, "the directory of the agent's socket is not the user's own", hint: "chmod 700 it")
-        case .inTheWay: self.init(.inputOutput, "something that is no socket of the user's lies at the agent's place")
+        case .inTheWay:
+            self.init(.inputOutput, "the path of the agent's socket is taken, and not by a socket of this user")
         case .system(let errno):
             self.init(.inputOutput, "cannot make the agent's socket: \(errno.text)")
         }

@@ -4,6 +4,7 @@ internal import Glibc
 internal import Synchronization
 internal import Vault
 internal import VaultCrypto
+internal import VaultSystem
 
 /// A key press, as far as it has a meaning here.
 enum Key: Equatable {
@@ -45,32 +46,28 @@ struct Row {
 
 /// The terminal's whole screen, drawn by ncursesw. Wiped before the terminal is returned.
 struct Screen: ~Copyable {
-    private let wake: Int32
+    private let wake: Descriptor
     private let bell: Bell
 
     /// - Throws: code 1 without a terminal, or without ncursesw.
     static func open() throws -> Screen {
-        var ends: (Int32, Int32) = (-1, -1)
-        let isPiped = unsafe withUnsafeMutablePointer(to: &ends) { pair in
-            unsafe pair.withMemoryRebound(to: Int32.self, capacity: 2) { unsafe clinux_pipe($0) }
-        }
-        guard isPiped == 0 else { throw CommandError(.resources, "no pipe is to be had") }
+        let pipe = try Helper.pipe()
         let result = clinux_screen_open()
         guard result == 0 else {
-            close(ends.0)
-            close(ends.1)
             throw result == Int(-ENOENT)
                 ? CommandError(.failure, "ncursesw is not installed", hint: "install libncursesw6")
                 : CommandError.usage("browsing needs a terminal")
         }
-        return Screen(wake: ends.0, bell: Bell(ends.1))
+        return Screen(wake: pipe.reading, bell: Bell(pipe.writing))
     }
 
-    private init(wake: Int32, bell: Bell) { (self.wake, self.bell) = (wake, bell) }
+    private init(wake: consuming Descriptor, bell: Bell) {
+        self.wake = wake
+        self.bell = bell
+    }
 
     deinit {
         clinux_screen_close()
-        close(wake)
         bell.remove()
     }
 
@@ -111,13 +108,13 @@ struct Screen: ~Copyable {
     /// - Parameter patience: the timeout in milliseconds; -1 for none.
     /// - Returns: `nil` on timeout.
     func key(patience: Int32) -> Key? {
-        let number = clinux_screen_key(wake, patience)
+        let number = clinux_screen_key(wake.number, patience)
         switch number {
         case 0: return nil
         case CLINUX_KEY_WOKEN:
-            while clinux_readable(wake) > 0 {
+            while clinux_readable(wake.number) > 0 {
                 var byte: UInt8 = 0
-                guard unsafe Glibc.read(wake, &byte, 1) == 1 else { break }
+                guard unsafe Glibc.read(wake.number, &byte, 1) == 1 else { break }
             }
             return .woken
         case CLINUX_KEY_GONE: return .gone
@@ -147,27 +144,23 @@ struct Screen: ~Copyable {
     }
 }
 
-/// Ends a wait for a key. After the pipe is closed, nothing more is written, since the descriptor's number may be
-/// reused.
+/// Ends a wait for a key, as long as the screen exists.
 private final class Bell: Sendable {
-    private let descriptor: Mutex<Int32?>
+    private let descriptor: Mutex<Descriptor?>
 
-    init(_ descriptor: Int32) { self.descriptor = Mutex(descriptor) }
+    init(_ descriptor: consuming Descriptor) { self.descriptor = Mutex(descriptor) }
 
     func ring() {
         descriptor.withLock { descriptor in
-            guard let descriptor else { return }
             var byte: UInt8 = 1
-            _ = unsafe Glibc.write(descriptor, &byte, 1)
+            switch descriptor {
+            case .some(let descriptor): _ = unsafe Glibc.write(descriptor.number, &byte, 1)
+            case .none: break
+            }
         }
     }
 
-    func remove() {
-        descriptor.withLock { descriptor in
-            if let descriptor { close(descriptor) }
-            descriptor = nil
-        }
-    }
+    func remove() { descriptor.withLock { $0 = nil } }
 }
 
 extension Unicode.Scalar {

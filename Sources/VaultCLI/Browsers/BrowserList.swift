@@ -18,7 +18,7 @@ struct Browsers: ParsableCommand {
 struct BrowserList: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "list",
-        abstract: "List the browsers that were let in, with the sites that they asked for.",
+        abstract: "List the approved browsers, with the sites that they asked for.",
         discussion: "Prints a line for each browser, with identifier, program and time of approval, and for each site.")
 
     @OptionGroup var vault: VaultOptions

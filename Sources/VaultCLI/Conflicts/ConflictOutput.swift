@@ -118,7 +118,7 @@ extension SecretBuffer {
     fileprivate mutating func append(shown secret: Secret) throws(CryptoError) {
         try secret.withBytes { bytes throws(CryptoError) in
             if bytes.isUTF8 {
-                try append(escaping: bytes)
+                try append(shownEscaping: bytes)
             } else {
                 try append("base64:")
                 try append(base64: bytes)
@@ -131,7 +131,7 @@ extension SecretBuffer {
         try secret.withBytes { bytes throws(CryptoError) in
             if bytes.isUTF8 {
                 try append("\"secret\":\"")
-                try append(escaping: bytes)
+                try append(shownEscaping: bytes)
             } else {
                 try append("\"secretBase64\":\"")
                 try append(base64: bytes)

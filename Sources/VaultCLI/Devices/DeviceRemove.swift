@@ -90,6 +90,6 @@ struct DeviceRemove: ParsableCommand {
     private static func waits(_ name: String, _ failure: CommandError) -> CommandError {
         CommandError(
             failure.status, "'\(name.printable)' is not removed yet: \(failure.message)",
-            hint: "each 'vault sync' removes it first, and tells nothing before; rotate the secrets of the items above")
+            hint: "each 'vault sync' removes it first, and sends nothing before; rotate the secrets of the items above")
     }
 }

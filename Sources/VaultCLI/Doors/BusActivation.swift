@@ -29,8 +29,7 @@ extension DoorPlaces {
             Exec=\(DoorPlaces.quoted(command)) doors \(options.joined(separator: " "))
 
             """
-        // The unit serves every door, so it would also take a name that its user has not enabled.
-        if enabled.contains(.secretService), hasUnit { text += "SystemdService=vault-doors.service\n" }
+        if hasUnit, enabled.contains(where: \.allowsUnit) { text += "SystemdService=vault-doors.service\n" }
         return text
     }
 

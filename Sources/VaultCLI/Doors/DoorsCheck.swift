@@ -4,15 +4,15 @@
 enum DoorsCheck {
     static func findings(_ state: DoorsState, _ pinentry: PinentryLook?) -> [Finding] {
         let names = state.doors.filter(\.isEnabled).map(\.kind.name).joined(separator: ", ")
-        return [
-            .good(names.isEmpty ? "no doors are enabled: see 'vault doors enable'" : "doors are enabled: \(names)"),
-            owner(of: state[.secretService], state.bus),
+        let enabled = names.isEmpty ? "no doors are enabled: see 'vault doors enable'" : "doors are enabled: \(names)"
+        let owners = state.doors.filter(\.kind.hasRivals).map { owner(of: $0, state.bus) }
+        return [.good(enabled)] + owners + [
             pinentry.map { .good("\($0.text) asks for the passphrase where there is no terminal") }
                 ?? .warning(
                     """
                     no program could ask for the passphrase where there is no terminal: install pinentry-gnome3, \
                     pinentry-qt or pinentry-curses
-                    """),
+                    """)
         ]
     }
 

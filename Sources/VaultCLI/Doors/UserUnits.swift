@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 internal import FoundationEssentials
+internal import Glibc
 internal import SystemPackage
 internal import Vault
 internal import VaultFormat
+internal import VaultSystem
 
 /// The user's systemd manager, and the sockets at which its units listen.
 enum UserUnits {
@@ -30,11 +32,10 @@ enum UserUnits {
     }
 
     private static func isListed(_ path: String) -> Bool {
-        guard let file = try? unsafe FileDescriptor.open("/proc/net/unix", .readOnly) else { return false }
-        defer { try? file.close() }
-        var table: [UInt8] = []
         // Foundation treats the first page of a file without a size as the whole file.
-        try? SecretReader.parts(of: file.rawValue) { table.append($0) }
+        guard let file = try? Descriptor(opening: "/proc/net/unix", O_RDONLY),
+            let table = try? file.readAll(most: .max)
+        else { return false }
         return table.split(separator: UInt8(ascii: "\n")).contains { line in
             let fields = String(decoding: line, as: UTF8.self).split(separator: " ", maxSplits: 7)
             // The flag of a listening socket.

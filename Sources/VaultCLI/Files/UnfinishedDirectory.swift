@@ -3,30 +3,28 @@ internal import ArgumentParser
 internal import CLinux
 internal import FoundationEssentials
 internal import Glibc
+internal import VaultSystem
 
 /// A guardian process that removes a directory of decrypted secrets if this process ends, in whatever way, without
 /// having moved it to its destination.
 struct DirectoryGuard: ~Copyable {
-    private let lifeline: Int32
+    private let lifeline: Descriptor
 
     init(_ directory: String) throws {
-        let pipe = try Pipe()
+        let pipe = try Helper.pipe()
         try Helper([
             Helper.ownExecutable, RemoveUnfinished.name, "--", FileManager.default.currentDirectoryPath + "/",
             directory,
         ])
-        .leave(reading: pipe.readEnd)
-        pipe.closeReadEnd()
-        lifeline = pipe.writeEnd
+        .leave(reading: pipe.reading.number)
+        lifeline = pipe.writing
     }
-
-    deinit { close(lifeline) }
 
     /// Ends the guardian: there is nothing left to remove.
     consuming func letGo() {
         var done: UInt8 = 1
         // The guardian may have been killed.
-        _ = unsafe clinux_write_some(lifeline, &done, 1)
+        _ = unsafe clinux_write_some(lifeline.number, &done, 1)
     }
 }
 

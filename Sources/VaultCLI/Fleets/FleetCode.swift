@@ -43,7 +43,7 @@ enum FleetCode {
         try output.append(JSONText.escaped(Array(try encoder.encode(object)).span).dropLast())
         if let code {
             try output.append(Array(",\"code\":\"".utf8))
-            try code.text().withBytes { try output.append(escaping: $0) }
+            try code.text().withBytes { try output.append(shownEscaping: $0) }
             try output.append(Array("\"".utf8))
         }
         try output.append(Array("}\n".utf8))

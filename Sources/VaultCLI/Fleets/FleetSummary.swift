@@ -6,7 +6,9 @@ internal import VaultAgentServer
 internal import VaultFormat
 internal import VaultSync
 
-/// The state of a fleet as this device knows it, without contacting a remote. Each property is a key of the JSON form.
+/// The state of a fleet as this device knows it, without contacting a remote.
+///
+/// Size: each property is a key of the JSON form.
 struct FleetSummary: Encodable {
     /// Whether the state is unknown because the vault is locked.
     var isLocked = true

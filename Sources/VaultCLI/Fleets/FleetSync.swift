@@ -115,7 +115,7 @@ extension SyncOutcome {
     }
 
     var line: String {
-        var text = "\(url.text.printable): told \(report.published), heard \(report.applied)"
+        var text = "\(url.text.printable): sent \(report.published), received \(report.applied)"
         if !report.revived.isEmpty {
             text += "; \(report.revived.count) deleted on one device and edited on another stay"
         }
@@ -140,7 +140,9 @@ private struct SyncOutput: Encodable {
     var fingerprint: String?
 }
 
-/// The result of a sync with a remote. Each property is a key of the JSON form.
+/// The result of a sync with a remote.
+///
+/// Size: each property is a key of the JSON form.
 struct RemoteOutput: Encodable {
     var url: String
     var told: Int

@@ -177,7 +177,7 @@ struct SlotAdd: ParsableCommand {
             throw error
         }
         if isNew {
-            Output.note("made the key file; whoever has a copy of it can use it, and without it the slot is lost")
+            Output.note("made the key file; anyone with a copy of it can use it, and without it the slot is lost")
         }
     }
 }

@@ -44,6 +44,8 @@ struct Child {
     }
 
     /// Starts the command with its output redirected to two pipes.
+    ///
+    /// - Returns: its process number, and a descriptor for signals, which the caller closes.
     func start(output: Int32, error: Int32) throws -> (process: Int32, signals: Int32) {
         var signals: Int32 = -1
         let result = unsafe withPointers { arguments, environment in

@@ -9,26 +9,6 @@ internal import VaultStorage
 internal import VaultFormat
 internal import VaultSystem
 
-/// Both ends of a pipe; a child inherits only the end that it is given.
-struct Pipe {
-    let readEnd: Int32
-    let writeEnd: Int32
-
-    init() throws {
-        var ends: [Int32] = [-1, -1]
-        let result = unsafe ends.withUnsafeMutableBufferPointer { unsafe clinux_pipe($0.baseAddress) }
-        guard result == 0 else {
-            throw CommandError(
-                .resources, "cannot make a pipe: \(Errno(rawValue: CInt(-result)).text)")
-        }
-        (readEnd, writeEnd) = (ends[0], ends[1])
-    }
-
-    func closeReadEnd() { close(readEnd) }
-
-    func closeWriteEnd() { close(writeEnd) }
-}
-
 /// Another program, to which bytes are passed, or from which they are read: through pipes, never as arguments.
 struct Helper {
     private let arguments: [String]
@@ -48,25 +28,29 @@ struct Helper {
         return path.split(separator: ":").contains { unsafe access("\($0)/\(arguments[0])", X_OK) == 0 }
     }
 
+    static func pipe() throws -> DescriptorPair {
+        do throws(Errno) { return try DescriptorPair() } catch {
+            throw CommandError(.resources, "cannot make a pipe: \(error.text)")
+        }
+    }
+
     /// Passes the bytes to the program's standard input, and waits for its exit.
     func give(_ bytes: Span<UInt8>) throws {
-        let input = try Pipe()
-        let process = try start(input: input.readEnd, output: -1)
-        input.closeReadEnd()
+        let input = try Helper.pipe()
+        let process = try start(input: input.reading.number, output: -1)
+        input.reading.close()
         // A program that does not read all of it has failed, and reports that by its exit code.
-        _ = Helper.write(bytes, to: input.writeEnd)
-        input.closeWriteEnd()
+        _ = Helper.write(bytes, to: input.writing)
+        input.writing.close()
         try wait(for: process)
     }
 
     /// Returns the program's standard output.
     func answer() throws -> SecretBytes {
-        let output = try Pipe()
-        let process = try start(input: -1, output: output.writeEnd)
-        output.closeWriteEnd()
-        defer { output.closeReadEnd() }
-        let tooLong = CommandError(.failure, "'\(arguments[0])' says too much")
-        let answer = try SecretReader.read(output.readEnd, limit: Layout.valueLimit, tooLong: tooLong)
+        let output = try Helper.pipe()
+        let process = try start(input: -1, output: output.writing.number)
+        output.writing.close()
+        let answer = try SecretReader.read(output.reading.number, limit: Layout.valueLimit, tooLong: tooLong)
         try wait(for: process)
         return answer
     }
@@ -76,12 +60,10 @@ struct Helper {
     ///
     /// - Parameter output: the descriptor for its standard output; -1 for none.
     func leave(_ bytes: Span<UInt8>, writingTo output: Int32 = -1) throws {
-        let input = try Pipe()
-        _ = try start(input: input.readEnd, output: output, detached: true)
-        input.closeReadEnd()
-        let isWritten = Helper.write(bytes, to: input.writeEnd)
-        input.closeWriteEnd()
-        guard isWritten else { throw failure }
+        let input = try Helper.pipe()
+        _ = try start(input: input.reading.number, output: output, detached: true)
+        input.reading.close()
+        guard Helper.write(bytes, to: input.writing) else { throw failure }
     }
 
     /// Starts the program in a session of its own, with a pipe as its standard input, and leaves it running.
@@ -91,24 +73,20 @@ struct Helper {
     ///
     /// - Returns: its output until then.
     func announcement(limit: Int) throws -> SecretBytes {
-        let output = try Pipe()
-        _ = try start(input: -1, output: output.writeEnd, detached: true)
-        output.closeWriteEnd()
-        defer { output.closeReadEnd() }
-        return try SecretReader.read(
-            output.readEnd, limit: limit, tooLong: CommandError(.failure, "'\(arguments[0])' says too much"))
+        let output = try Helper.pipe()
+        _ = try start(input: -1, output: output.writing.number, detached: true)
+        output.writing.close()
+        return try SecretReader.read(output.reading.number, limit: limit, tooLong: tooLong)
     }
 
     /// Starts the program beside this process, and returns once it has closed its standard output.
     ///
     /// - Returns: its process number, and its output until then.
     func beside(limit: Int) throws -> (process: Int32, announcement: Secret) {
-        let output = try Pipe()
-        let process = try start(input: -1, output: output.writeEnd, error: STDERR_FILENO)
-        output.closeWriteEnd()
-        defer { output.closeReadEnd() }
-        let said = try SecretReader.read(
-            output.readEnd, limit: limit, tooLong: CommandError(.failure, "'\(arguments[0])' says too much"))
+        let output = try Helper.pipe()
+        let process = try start(input: -1, output: output.writing.number, error: STDERR_FILENO)
+        output.writing.close()
+        let said = try SecretReader.read(output.reading.number, limit: limit, tooLong: tooLong)
         return (process, Secret(said))
     }
 
@@ -140,11 +118,11 @@ struct Helper {
             signal(SIGINT, interrupted)
             signal(SIGQUIT, quit)
         }
-        let input = try Pipe()
-        let process = try start(input: input.readEnd, output: STDOUT_FILENO, error: STDERR_FILENO)
-        input.closeReadEnd()
-        _ = Helper.write(bytes, to: input.writeEnd)
-        input.closeWriteEnd()
+        let input = try Helper.pipe()
+        let process = try start(input: input.reading.number, output: STDOUT_FILENO, error: STDERR_FILENO)
+        input.reading.close()
+        _ = Helper.write(bytes, to: input.writing)
+        input.writing.close()
         return Helper.status(of: process)
     }
 
@@ -155,26 +133,28 @@ struct Helper {
     func converse(_ bytes: Secret?, _ output: (Span<UInt8>) throws -> Void) throws -> (status: Int32, message: String)?
     {
         guard exists else { return nil }
-        let (input, answer, complaint) = (try Pipe(), try Pipe(), try Pipe())
+        let input = try Helper.pipe()
+        let answer = try Helper.pipe()
+        let complaint = try Helper.pipe()
         let process = try start(
-            input: bytes == nil ? -1 : input.readEnd, output: answer.writeEnd, error: complaint.writeEnd)
-        input.closeReadEnd()
-        answer.closeWriteEnd()
-        complaint.closeWriteEnd()
+            input: bytes == nil ? -1 : input.reading.number, output: answer.writing.number,
+            error: complaint.writing.number)
+        input.reading.close()
+        answer.writing.close()
+        complaint.writing.close()
         let group = DispatchGroup()
+        let (asked, said) = (input.writing.take(), complaint.reading.take())
         DispatchQueue.global().async(group: group) {
+            let writing = Descriptor(owning: asked)
             // A program that does not read all input may not need the rest.
-            if let bytes { _ = bytes.withBytes { Helper.write($0, to: input.writeEnd) } }
-            input.closeWriteEnd()
+            if let bytes { _ = bytes.withBytes { Helper.write($0, to: writing) } }
         }
         let message = Mutex("")
         DispatchQueue.global().async(group: group) {
-            let text = Helper.complaint(complaint.readEnd)
+            let text = Helper.complaint(Descriptor(owning: said))
             message.withLock { $0 = text }
-            complaint.closeReadEnd()
         }
-        defer { answer.closeReadEnd() }
-        do { try SecretReader.parts(of: answer.readEnd, output) } catch {
+        do { try SecretReader.parts(of: answer.reading.number, output) } catch {
             kill(process, SIGKILL)
             _ = Helper.status(of: process)
             throw error
@@ -187,9 +167,9 @@ struct Helper {
 
     /// Returns the start of a program's standard error; the rest is read and dropped, so that the program does not
     /// block.
-    private static func complaint(_ descriptor: Int32) -> String {
+    private static func complaint(_ pipe: consuming Descriptor) -> String {
         var text: [UInt8] = []
-        try? SecretReader.parts(of: descriptor) { part in
+        try? SecretReader.parts(of: pipe.number) { part in
             for index in part.indices where text.count < 4096 { text.append(part[index]) }
         }
         return String(decoding: text, as: UTF8.self)
@@ -204,8 +184,9 @@ struct Helper {
         return status & 0x7f == 0 ? (status >> 8) & 0xff : 128 + (status & 0x7f)
     }
 
-    private static func write(_ bytes: Span<UInt8>, to pipe: Int32) -> Bool {
-        unsafe bytes.withUnsafeBytes { unsafe clinux_write_pipe(pipe, $0.baseAddress, $0.count) == 0 }
+    private static func write(_ bytes: Span<UInt8>, to pipe: borrowing Descriptor) -> Bool {
+        let number = pipe.number
+        return unsafe bytes.withUnsafeBytes { unsafe clinux_write_pipe(number, $0.baseAddress, $0.count) == 0 }
     }
 
     private func start(input: Int32, output: Int32, error: Int32 = -1, detached: Bool = false) throws -> Int32 {
@@ -223,4 +204,6 @@ struct Helper {
     }
 
     private var failure: CommandError { CommandError(.failure, "'\(arguments[0])' failed") }
+
+    private var tooLong: CommandError { CommandError(.failure, "'\(arguments[0])' says too much") }
 }

@@ -135,7 +135,7 @@ struct Generate: ParsableCommand {
             var text = try SecretBuffer(capacity: secret.count + 64)
             // The generator's letters, digits, symbols and words need no escapes.
             try text.append("{\"entropyBits\":\(bits),\"secret\":\"".utf8)
-            try secret.withBytes { try text.append(escaping: $0) }
+            try secret.withBytes { try text.append(shownEscaping: $0) }
             try text.append("\"}\n".utf8)
             return try text.bytes().withBytes { try Output.write($0) }
         }

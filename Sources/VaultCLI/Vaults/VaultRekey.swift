@@ -46,8 +46,8 @@ struct Rekey: ParsableCommand {
         }
         let dropped = try opened.slots().filter { $0.slotID != own?.slotID }.map(\.name.printable)
         if !yes {
-            try Confirmation.ask(
-                "Seal everything anew\(dropped.isEmpty ? "" : ", without \(dropped.joined(separator: ", "))")?")
+            let rest = dropped.isEmpty ? "" : ", without \(dropped.joined(separator: ", "))"
+            try Confirmation.ask("Encrypt everything with a new key\(rest)?")
         }
         let result = try Progress.during("rekeying") { report in try opened.rekey(entries, report: report) }
         setAuditLogAside(of: locked)

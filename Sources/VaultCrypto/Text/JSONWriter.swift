@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// JSON (RFC 8259) assembled in locked memory.
+/// JSON (RFC 8259) assembled in locked memory, for objects that may contain secrets. Values without secrets are encoded
+/// by Foundation. Part of this module for the locked memory; the parser, `JSONNode`, needs none.
 package struct JSONWriter: ~Copyable {
     private var buffer: SecretBuffer
     private var needsComma = false
@@ -96,20 +97,9 @@ package struct JSONWriter: ~Copyable {
         return try buffer.take()
     }
 
-    private static let digits = Array("0123456789abcdef".utf8)
-
     private mutating func string(_ bytes: Span<UInt8>) throws(CryptoError) {
         try buffer.append(UInt8(ascii: "\""))
-        for index in bytes.indices {
-            switch bytes[index] {
-            case UInt8(ascii: "\""), UInt8(ascii: "\\"): try buffer.append([UInt8(ascii: "\\"), bytes[index]])
-            case 0x0a: try buffer.append("\\n")
-            case let byte where byte < 0x20 || byte == 0x7f:
-                try buffer.append("\\u00")
-                try buffer.append([JSONWriter.digits[Int(byte >> 4)], JSONWriter.digits[Int(byte & 15)]])
-            case let byte: try buffer.append(byte)
-            }
-        }
+        try buffer.append(escaping: bytes)
         try buffer.append(UInt8(ascii: "\""))
     }
 }

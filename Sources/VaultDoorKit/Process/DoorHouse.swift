@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 internal import CLinux
 internal import Glibc
+internal import SystemPackage
 package import Vault
 package import VaultAgent
 package import VaultCrypto
+internal import VaultSystem
 
 /// A process that connects to a door, as identified by the bus and the kernel.
 package struct DoorClient: Hashable, Sendable {
@@ -27,10 +29,16 @@ extension DoorClient {
         var (process, user): (Int32, UInt32) = (0, 0)
         guard unsafe clinux_peer(descriptor, &process, &user) == 0 else { return nil }
         // A process handle, where the kernel offers one (Linux 6.5): the number may belong to another process by now.
-        let handle = Int32(clamping: clinux_peer_process(descriptor))
-        defer { if handle >= 0 { close(handle) } }
+        let handle: Descriptor?
+        do throws(Errno) { handle = try Descriptor(clinux_peer_process(descriptor)) } catch {
+            guard error == Errno(rawValue: ENOPROTOOPT) else { return nil }
+            handle = nil
+        }
         self.init(process)
-        guard handle >= 0 ? clinux_has_ended(handle, 0) == 0 : handle == -ENOPROTOOPT else { return nil }
+        switch handle {
+        case .some(let handle): guard clinux_has_ended(handle.number, 0) == 0 else { return nil }
+        case .none: break
+        }
     }
 
     private init?(_ process: Int32, _ sandbox: () -> Sandbox) {

@@ -3,6 +3,7 @@ internal import CLinux
 internal import Glibc
 package import VaultCrypto
 internal import VaultFormat
+internal import VaultSystem
 
 /// The reason why the user gave no answer.
 package enum PromptError: Error, Equatable, Sendable {
@@ -19,8 +20,8 @@ package enum PromptError: Error, Equatable, Sendable {
 /// Not thread-safe. The program is treated as hostile: its output and its time are bounded.
 package final class Pinentry {
     private let process: Int32
-    private let input: Int32
-    private let output: Int32
+    private let input: Descriptor
+    private let output: Descriptor
     private var received: SecretBytes
     private var length = 0
     private let stop: PromptStop?
@@ -41,27 +42,22 @@ package final class Pinentry {
         do throws(CryptoError) { received = try SecretBytes(zeroed: 2 * Assuan.longestLine) } catch {
             throw .failed("no memory for a secret")
         }
-        var ends: [Int32] = [-1, -1, -1, -1]
-        let made = unsafe ends.withUnsafeMutableBufferPointer { ends -> Bool in
-            guard let first = ends.baseAddress else { return false }
-            return unsafe clinux_pipe(first) == 0 && clinux_pipe(first + 2) == 0
-        }
-        guard made else {
-            for end in ends where end >= 0 { close(end) }
+        guard let asking = try? DescriptorPair(), let answering = try? DescriptorPair() else {
             throw .failed("no pipe to the program that asks")
         }
-        let started = Pinentry.start(program, environment, input: ends[0], output: ends[3])
-        close(ends[0])
-        close(ends[3])
-        (input, output) = (ends[1], ends[2])
+        let started = Pinentry.start(
+            program, environment, input: asking.reading.number, output: answering.writing.number)
+        // Otherwise the output of a program that has ended would not end.
+        asking.reading.close()
+        answering.writing.close()
+        input = asking.writing
+        output = answering.reading
         process = Int32(clamping: started)
         guard started > 0 else { throw .unavailable }
         _ = try answer(within: patience.command)
     }
 
     deinit {
-        close(input)
-        close(output)
         guard process > 0 else { return }
         kill(process, SIGKILL)
         var status: Int32 = 0
@@ -130,7 +126,7 @@ package final class Pinentry {
 
     private func command(_ line: String, within seconds: Int) throws(PromptError) -> SecretBytes {
         let bytes = Array((line + "\n").utf8)
-        let written = unsafe bytes.withUnsafeBytes { unsafe clinux_write_pipe(input, $0.baseAddress, $0.count) }
+        let written = unsafe bytes.withUnsafeBytes { unsafe clinux_write_pipe(input.number, $0.baseAddress, $0.count) }
         guard written == 0 else { throw Pinentry.ended }
         return try answer(within: seconds)
     }
@@ -186,7 +182,7 @@ package final class Pinentry {
         let left = ContinuousClock.now.duration(to: deadline).components
         let milliseconds = left.seconds * 1000 + left.attoseconds / 1_000_000_000_000_000
         // poll(2) ignores negative descriptors.
-        var waiting = [output, stop?.descriptor ?? -1].map { pollfd(fd: $0, events: Int16(POLLIN), revents: 0) }
+        var waiting = [output.number, stop?.descriptor ?? -1].map { pollfd(fd: $0, events: Int16(POLLIN), revents: 0) }
         let ready = unsafe poll(&waiting, nfds_t(waiting.count), Int32(clamping: max(0, milliseconds)))
         if ready < 0, errno == EINTR { return }
         guard stop?.isStopped != true else { throw .dismissed }
@@ -195,7 +191,7 @@ package final class Pinentry {
         let start = length
         let count = received.withMutableBytes { bytes in
             unsafe bytes.withUnsafeMutableBytes {
-                unsafe Glibc.read(output, $0.baseAddress.map { unsafe $0 + start }, $0.count - start)
+                unsafe Glibc.read(output.number, $0.baseAddress.map { unsafe $0 + start }, $0.count - start)
             }
         }
         if count < 0, errno == EINTR { return }

@@ -34,7 +34,9 @@ package final class PlaceSocket {
     ///     `nil`.
     ///   - isTold: receives the variables, which may be those that this process has already.
     package init?(_ descriptor: Int32, isTold: @escaping @Sendable ([String: String]) -> Void) {
-        let server = SocketServer(descriptor, PlaceSocket.rules) { PlaceClient(peer: $0, isTold: isTold) }
+        let server = SocketServer(descriptor, PlaceSocket.rules) {
+            PlaceClient(descriptor: $0.descriptor, user: $0.user, isTold: isTold)
+        }
         guard let server else { return nil }
         self.server = server
     }
@@ -55,7 +57,8 @@ package final class PlaceSocket {
 }
 
 private struct PlaceClient: SocketClient {
-    let peer: Listener.Peer
+    let descriptor: Int32
+    let user: UInt32
     let isTold: @Sendable ([String: String]) -> Void
 
     /// An upper bound for the size of the variables, in bytes.
@@ -67,20 +70,20 @@ private struct PlaceClient: SocketClient {
         guard let told = read() else { return false }
         isTold(told)
         var answer = PlaceSocket.answer
-        _ = unsafe clinux_send(peer.descriptor, &answer, 1, 0)
+        _ = unsafe clinux_send(descriptor, &answer, 1, 0)
         return false
     }
 
     /// Reads the variables; `nil` for another user's process, or a malformed message.
     private func read() -> [String: String]? {
-        guard peer.user == geteuid() else { return nil }
-        clinux_set_patience(peer.descriptor, PlaceSocket.patience)
+        guard user == geteuid() else { return nil }
+        clinux_set_patience(descriptor, PlaceSocket.patience)
         // The deadline covers the whole message, so that sending a byte at a time gains nothing.
         let deadline = ContinuousClock.now + .seconds(PlaceSocket.patience)
         var bytes: [UInt8] = []
         while bytes.last != 0 || bytes.suffix(2) != [0, 0] {
             var part = [UInt8](repeating: 0, count: 4096)
-            let count = unsafe clinux_receive_some(peer.descriptor, &part, part.count)
+            let count = unsafe clinux_receive_some(descriptor, &part, part.count)
             guard count > 0, .now < deadline, bytes.count + count <= PlaceClient.longest else { return nil }
             bytes += part[..<count]
         }

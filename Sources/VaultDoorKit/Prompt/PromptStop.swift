@@ -2,30 +2,24 @@
 internal import CLinux
 internal import Glibc
 internal import Synchronization
+internal import VaultSystem
 
 /// Cancels a question from another thread: the vault was unlocked elsewhere, or the caller has exited.
 package final class PromptStop: Sendable {
     private let isSet = Atomic(false)
-    /// The end of a pipe that becomes readable for poll(2) once the other end is closed.
-    let descriptor: Int32
-    private let writing: Mutex<Int32>
+    /// The end of a pipe that becomes readable once the other end is closed.
+    private let reading: Descriptor
+    private let writing: Mutex<Descriptor?>
 
     /// Fails if no descriptors are available: without them the question could not be cancelled.
     package init?() {
-        var ends: [Int32] = [-1, -1]
-        let result = unsafe ends.withUnsafeMutableBufferPointer { ends in
-            // The buffer has room for both descriptors.
-            unsafe ends.baseAddress.map { unsafe clinux_pipe($0) }
-        }
-        guard result == 0 else { return nil }
-        descriptor = ends[0]
-        writing = Mutex(ends[1])
+        guard let pipe = try? DescriptorPair() else { return nil }
+        reading = pipe.reading
+        writing = Mutex(pipe.writing)
     }
 
-    deinit {
-        stop()
-        close(descriptor)
-    }
+    /// For poll(2), which finds it readable after the cancellation.
+    var descriptor: Int32 { reading.number }
 
     package var isStopped: Bool { isSet.load(ordering: .acquiring) }
 
@@ -40,9 +34,6 @@ package final class PromptStop: Sendable {
 
     package func stop() {
         isSet.store(true, ordering: .releasing)
-        writing.withLock { end in
-            if end >= 0 { close(end) }
-            end = -1
-        }
+        writing.withLock { $0 = nil }
     }
 }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The contents of a certificate, without any judgement of their truth. The properties are fields of RFC 5280, 4.1, and
-/// the extensions that Apple's calls return.
+/// The contents of a certificate, without any judgement of their truth.
+///
+/// Size: the properties are fields of RFC 5280, 4.1, and the extensions that Apple's calls return.
 package struct CertificateFields: Sendable {
     /// 1 to 3.
     package let version: Int

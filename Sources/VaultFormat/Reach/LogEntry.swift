@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The content of a log's record, without its signature. Each property is a field of the format.
+/// The content of a log's record, without its signature.
+///
+/// Size: each property is a field of the format.
 ///
 /// - Parameter Secret: a secret's bytes, or their range in the body.
 package struct LogEntry<Secret> {

@@ -4,7 +4,9 @@ package import Vault
 internal import VaultCrypto
 internal import VaultFormat
 
-/// An item to be exported. The properties are the parts that other products know, from which each format takes its own.
+/// An item to be exported.
+///
+/// Size: the properties are the parts that other products know, from which each format takes its own.
 package struct ExportEntry: Sendable {
     /// The item's own identifier.
     package let id: UUID

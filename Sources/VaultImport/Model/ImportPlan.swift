@@ -4,7 +4,9 @@ internal import VaultCrypto
 internal import VaultFormat
 
 /// The changes that an import would make, planned before anything is written: so a dry run reports the same as a real
-/// one. The properties are the wishes of the user, the planned changes, and the counts of the report.
+/// one.
+///
+/// Size: the properties are the wishes of the user, the planned changes, and the counts of the report.
 package struct ImportPlan {
     /// The number of items in a transaction.
     private static let batch = 1000

@@ -3,8 +3,10 @@ package import FoundationEssentials
 package import Vault
 package import VaultCrypto
 
-/// An entry of another product. The properties are the parts that products have in common, each of which a reader of
-/// a format fills or leaves empty.
+/// An entry of another product.
+///
+/// Size: the properties are the parts that products have in common, each of which a reader of a format fills or leaves
+/// empty.
 package struct Login: Sendable {
     /// The address of an entry, where its URL does not determine it.
     package enum Address: Sendable {

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 package import VaultFormat
 
-/// The current state of every item: the result of the log's operations. An operation changes the indexes, the sums and
-/// the kept versions together, at a fixed cost in memory an item.
+/// The current state of every item: the result of the log's operations.
+///
+/// Size: an operation changes the indexes, the sums and the kept versions together, at a fixed cost in memory an item.
 package struct RecordTable: Sendable {
     private var arena = OperationArena()
     private var locations: [OperationArena.Location] = []

@@ -24,7 +24,7 @@ extension Fleet {
                     do throws(FormatError) { return try JoinRequest(parsing: body) } catch { throw .format(error) }
                 }
                 guard message.isSigned(by: request.signingKey) else {
-                    throw .alarm(Alarm(.forged, nil, 0, "a request by another device than its keys'"))
+                    throw .alarm(Alarm(.forged, nil, 0, "a request whose device does not match its keys"))
                 }
                 return (request, mailbox, remote)
             } catch { failure = error }

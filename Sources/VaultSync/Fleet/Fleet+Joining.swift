@@ -176,7 +176,7 @@ extension Fleet {
             }
             guard replica.roster.hashes[Int(grant.rosterSequence) - 1] == grant.rosterHash,
                 replica.roster.devices.contains(where: { $0.role == .owner && isSigned($0.signingKey) })
-            else { throw .alarm(Alarm(.forged, nil, grant.rosterSequence, "the answer of no owner")) }
+            else { throw .alarm(Alarm(.forged, nil, grant.rosterSequence, "an answer that is not an owner's")) }
             guard replica.roster.device(identity.deviceID) != nil else { throw .removed }
             try finish(replica, remote, deviceName, onlySynchronizable)
         }

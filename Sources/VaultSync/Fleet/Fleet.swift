@@ -6,8 +6,9 @@ internal import VaultCrypto
 internal import VaultFormat
 package import VaultStorage
 
-/// A vault's membership in a fleet, with the operations that a person requests. Each operation is an extension in a
-/// file of its own; the membership itself is in the vault's records.
+/// A vault's membership in a fleet, with the operations that a person requests.
+///
+/// Size: each operation is an extension in a file of its own; the membership itself is in the vault's records.
 package final class Fleet {
     let vault: Vault
     let environment: VaultEnvironment

@@ -3,8 +3,9 @@ internal import VaultCrypto
 internal import VaultFormat
 
 /// A member's next entries, of which only the last acknowledges. A value type, made from one consistent view of the
-/// items; the caller makes it durable or drops it. Its parts are the given facts, the entry that is being filled, and
-/// the finished records.
+/// items; the caller makes it durable or drops it.
+///
+/// Size: the parts are the given facts, the entry that is being filled, and the finished records.
 struct Publication {
     /// The member's state after the publication.
     private(set) var member: Member

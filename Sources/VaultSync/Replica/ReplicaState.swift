@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 package import VaultFormat
 
-/// A device's knowledge of one log. Each property is a field of its encoding.
+/// A device's knowledge of one log.
+///
+/// Size: each property is a field of its encoding.
 package struct LogState: Equatable, Sendable {
     package struct Head: Equatable, Sendable {
         package var sequence: UInt64
@@ -43,8 +45,9 @@ package struct LogState: Equatable, Sendable {
     package static func == (a: LogState, b: LogState) -> Bool { a.encoded() == b.encoded() }
 }
 
-/// The state of a device in its fleet. Together with the items, this is everything that must be kept. Each property is
-/// a field of its encoding.
+/// The state of a device in its fleet. Together with the items, this is everything that must be kept.
+///
+/// Size: each property is a field of its encoding.
 package struct ReplicaState: Equatable, Sendable {
     /// The own log, and its last entry.
     package var log: LogID

@@ -78,13 +78,13 @@ package struct Roster: Sendable {
             }
         }
         guard fresh.hasOneRecoveryCode(after: entry.operations) else {
-            throw .alarm(address.alarm(.forged, "a recovery code that is none of the roster's"))
+            throw .alarm(address.alarm(.forged, "a recovery code that does not belong to the roster"))
         }
         // The founder signs the first record, which enrols the founder.
         let signers = sequence == 0 ? fresh.owners : owners
         guard let signer = signers.first(where: { $0.id == entry.signer }),
             sequence > 0 || signer.id == fresh.founder
-        else { throw .alarm(address.alarm(.forged, "the roster's record is signed by no owner")) }
+        else { throw .alarm(address.alarm(.forged, "the roster's record is not signed by an owner")) }
         guard isSigned(signer.signingKey) else {
             throw .alarm(address.alarm(.forged, "the roster's record has a wrong signature"))
         }

@@ -203,7 +203,7 @@ extension SyncRun {
         let latest = max(written, wall() + Member.hour << 16)
         return states.compactMap { told in
             guard told.context[own] ?? 0 > latest else { return told }
-            raise(address.alarm(.forged, "an entry that has seen what this device has not written"))
+            raise(address.alarm(.forged, "an entry that refers to entries that this device has not written"))
             var kept = told
             kept.context[own] = written > 0 ? written : nil
             kept.fields = told.fields.mapValues { values in values.filter { kept.hasSeen($0.key) } }

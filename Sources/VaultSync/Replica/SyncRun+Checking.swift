@@ -36,7 +36,7 @@ extension SyncRun {
             throw .stops(address.alarm(.forged, "an entry in the log of another device"))
         }
         guard let author = member.roster.known[entry.deviceID], author.writes else {
-            throw .stops(address.alarm(.forged, "an entry of no member"))
+            throw .stops(address.alarm(.forged, "an entry of a device that is not a member"))
         }
         // Checked before the author's membership: otherwise any holder of a fleet key could name any device as the
         // author.
@@ -79,7 +79,7 @@ extension SyncRun {
 
     func parse(_ bytes: [UInt8], at address: RecordAddress) throws(Obstacle) -> SealedRecord {
         do throws(FormatError) { return try SealedRecord(parsing: bytes, address.stream.kind) } catch {
-            throw .stops(address.alarm(.damaged, "no record"))
+            throw .stops(address.alarm(.damaged, "not a record"))
         }
     }
 

@@ -165,7 +165,7 @@ extension SyncRun {
         guard address.stream.kind.lengths.contains(record.bytes.count),
             RecordAddress.sequences.contains(address.sequence)
         else {
-            raise(address.alarm(.damaged, "no record"))
+            raise(address.alarm(.damaged, "not a record"))
             return false
         }
         do throws(Obstacle) {

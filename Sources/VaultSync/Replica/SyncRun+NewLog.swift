@@ -187,7 +187,7 @@ extension SyncRun {
         switch reason {
         case .copied: findings.report.newLog = true
         case .lost:
-            note(Alarm(.rolledBack, old.log, 0, "this device's log was not whole: this device tells everything again"))
+            note(Alarm(.rolledBack, old.log, 0, "this device's log was incomplete: it is published again"))
         }
     }
 

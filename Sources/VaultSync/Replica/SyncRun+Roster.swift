@@ -149,7 +149,7 @@ extension SyncRun {
     ) throws(SyncError) {
         let record: SealedRecord
         do throws(FormatError) { record = try SealedRecord(parsing: bytes, .roster) } catch {
-            throw .alarm(address.alarm(.damaged, "no record of a roster"))
+            throw .alarm(address.alarm(.damaged, "not a record of the roster"))
         }
         let key: Secret
         let isNewKey = member.identity.epochKeys[record.epoch] == nil
@@ -175,7 +175,7 @@ extension SyncRun {
             entry = try content.withBytes { body throws(FormatError) in
                 try RosterEntry(parsing: body.extracting(0..<length))
             }
-        } catch { throw .alarm(address.alarm(.damaged, "a record of a roster that is none")) }
+        } catch { throw .alarm(address.alarm(.damaged, "a malformed record of the roster")) }
         guard entry.epoch == record.epoch else { throw .alarm(address.alarm(.damaged, "a roster of another epoch")) }
         for case .epoch(_, let hash) in entry.operations
         where hash != Bytes32(key.withBytes { KeyedHash.digest($0) }.bytes.span) {
@@ -274,7 +274,7 @@ extension SyncRun {
         try followRoster()
         guard member.roster.sequence > sequence else {
             let address = RecordAddress(member.rosterStream, sequence + 1)
-            throw .alarm(address.alarm(.damaged, "something that is no record is in the place of the roster's next"))
+            throw .alarm(address.alarm(.damaged, "the next place of the roster holds something else than a record"))
         }
     }
 

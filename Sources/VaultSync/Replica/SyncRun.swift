@@ -7,8 +7,10 @@ internal import VaultFormat
 /// The state of one sync with one remote, from the first look at the remote's heads to the last upload. Nothing of it
 /// remains afterwards.
 ///
-/// An applied entry may change the member, the findings, the statements about logs and the queue at once, so the steps
-/// share one object. Decisions are values without input and output: ``Publication``, ``NewLog``, ``RecordChecks``.
+/// Decisions are values without input and output: ``Publication``, ``NewLog``, ``RecordChecks``.
+///
+/// Size: an applied entry may change the member, the findings, the statements about logs and the queue at once, so the
+/// steps share one object.
 final class SyncRun<Items: ReplicaItems> {
     let items: Items
     let mirror: Mirror

@@ -20,8 +20,8 @@ final class SSHProcess: ServedPeer {
 
     private let command: SSHCommand
     private let number: Int32
-    /// A pidfd, readable once the process has ended.
-    private let handle: Int32
+    /// A pidfd, readable once the process has ended; `nil` if the kernel has none.
+    private let handle: Descriptor?
     private let stopPipe: StopPipe
     private let listening = DispatchGroup()
     private let state = Mutex(State())
@@ -38,13 +38,10 @@ final class SSHProcess: ServedPeer {
             let input = try DescriptorPair()
             let output = try DescriptorPair()
             let error = try DescriptorPair()
-            let pipes = try FramePipes(
-                input: output.reading.number, output: input.writing.number, ownsDescriptors: true, patience: patience)
-            _ = output.reading.take()
-            _ = input.writing.take()
+            let pipes = try FramePipes(owning: output.reading, input.writing, patience: patience)
             let number = try start(
                 command.arguments, input.reading.number, output.writing.number, error.writing.number)
-            let process = SSHProcess(command, number, error.reading.take(), stop)
+            let process = SSHProcess(command, number, error.reading, stop)
             return (pipes, process)
         } catch {
             guard error == .noSuchFileOrDirectory else { throw .inputOutput(error, command.byHand) }
@@ -65,27 +62,25 @@ final class SSHProcess: ServedPeer {
         return Int32(result)
     }
 
-    private init(_ command: SSHCommand, _ number: Int32, _ error: Int32, _ stop: StopPipe) {
+    private init(_ command: SSHCommand, _ number: Int32, _ error: consuming Descriptor, _ stop: StopPipe) {
         (self.command, self.number, stopPipe) = (command, number, stop)
         // A process keeps its number until it is reaped.
-        handle = Int32(clamping: clinux_process(number))
-        _ = clinux_set_nonblocking(error)
-        DispatchQueue(label: "vault.ssh").async(group: listening) { [self] in listen(to: error) }
+        handle = try? Descriptor(clinux_process(number))
+        _ = clinux_set_nonblocking(error.number)
+        let error = error.take()
+        DispatchQueue(label: "vault.ssh").async(group: listening) { [self] in listen(to: Descriptor(owning: error)) }
     }
 
-    deinit { if handle >= 0 { close(handle) } }
-
     /// Reads all of standard error, so that the process never blocks, and keeps the end of it.
-    private func listen(to error: Int32) {
-        defer { close(error) }
+    private func listen(to error: consuming Descriptor) {
         var part = [UInt8](repeating: 0, count: 4096)
         while true {
-            let count = unsafe read(error, &part, part.count)
+            let count = unsafe read(error.number, &part, part.count)
             if count > 0 {
                 state.withLock { $0.said = ($0.said + part[..<count]).suffix(Self.longestSaying) }
             } else if count == 0 || errno != EAGAIN && errno != EINTR {
                 return
-            } else if (try? stopPipe.wait(for: error, within: nil)) == nil {
+            } else if (try? stopPipe.wait(for: error.number, within: nil)) == nil {
                 return
             }
         }
@@ -122,8 +117,12 @@ final class SSHProcess: ServedPeer {
     /// - Parameter patience: the longest wait; `nil` waits until the end.
     /// - Returns: whether the process has been reaped.
     private func reap(within patience: Duration?) -> Bool {
-        if let patience, handle >= 0 {
-            _ = clinux_has_ended(handle, Int32(clamping: Int64(patience / .milliseconds(1))))
+        switch handle {
+        case .some(let handle):
+            if let patience {
+                _ = clinux_has_ended(handle.number, Int32(clamping: Int64(patience / .milliseconds(1))))
+            }
+        case .none: break
         }
         return state.withLock { state in
             guard !state.isReaped else { return true }

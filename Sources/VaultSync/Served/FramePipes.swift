@@ -4,14 +4,20 @@ internal import Glibc
 internal import Synchronization
 internal import SystemPackage
 internal import VaultFormat
+internal import VaultSystem
 
 /// Both directions of a connection. One thread reads, any thread writes.
 final class FramePipes: Sendable {
+    private struct Ends: ~Copyable, Sendable {
+        let input: Descriptor
+        let output: Descriptor
+    }
+
     /// The longest wait, in a read or a write that is due, for a byte from or to the other side.
     let patience: Duration
     private let input: Int32
     private let output: Int32
-    private let ownsDescriptors: Bool
+    private let owned: Ends?
     /// The original flags of both descriptors.
     private let flags: (input: Int, output: Int)
     private let stopPipe: StopPipe
@@ -20,18 +26,22 @@ final class FramePipes: Sendable {
     /// - Parameters:
     ///   - input: the descriptor to read, made non-blocking.
     ///   - output: the descriptor to write, made non-blocking.
-    ///   - ownsDescriptors: whether both are closed with the value; otherwise see ``giveBack()``.
-    init(input: Int32, output: Int32, ownsDescriptors: Bool, patience: Duration) throws(Errno) {
-        (self.input, self.output, self.ownsDescriptors) = (input, output, ownsDescriptors)
-        self.patience = patience
-        stopPipe = try StopPipe()
-        flags = (clinux_set_nonblocking(input), clinux_set_nonblocking(output))
+    convenience init(
+        owning input: consuming Descriptor, _ output: consuming Descriptor, patience: Duration
+    ) throws(Errno) {
+        try self.init(input.number, output.number, Ends(input: input, output: output), patience)
     }
 
-    deinit {
-        guard ownsDescriptors else { return }
-        close(input)
-        if output != input { close(output) }
+    /// Borrows both descriptors until ``giveBack()``. They may be the same.
+    convenience init(input: Int32, output: Int32, patience: Duration) throws(Errno) {
+        try self.init(input, output, nil, patience)
+    }
+
+    private init(_ input: Int32, _ output: Int32, _ owned: consuming Ends?, _ patience: Duration) throws(Errno) {
+        (self.input, self.output, self.patience) = (input, output, patience)
+        self.owned = owned
+        stopPipe = try StopPipe()
+        flags = (clinux_set_nonblocking(input), clinux_set_nonblocking(output))
     }
 
     /// Restores the flags of borrowed descriptors, which other processes may share.

@@ -46,7 +46,7 @@ package final class RecordServer {
     ) throws(RecordStoreError) {
         (self.root, self.rules, self.fileSystem) = (root, rules, fileSystem)
         do throws(Errno) {
-            pipes = try FramePipes(input: input, output: output, ownsDescriptors: false, patience: patience)
+            pipes = try FramePipes(input: input, output: output, patience: patience)
         } catch { throw .inputOutput(error, root.string) }
     }
 

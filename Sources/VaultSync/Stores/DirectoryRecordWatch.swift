@@ -4,6 +4,7 @@ internal import Dispatch
 internal import Glibc
 internal import SystemPackage
 internal import VaultFormat
+internal import VaultSystem
 
 extension DirectoryRecordStore {
     /// Watches by inotify(7), which reports changes by this machine's processes, and hints every 30 seconds, because of
@@ -64,25 +65,22 @@ private struct WatchedFolders {
         case stream(RecordStream)
     }
 
-    /// A descriptor that is closed with its last owner.
-    private final class Descriptor: Sendable {
-        let number: Int32
-        init(_ number: Int32) { self.number = number }
-        deinit { close(number) }
+    /// The inotify descriptor, closed with the last copy of the value.
+    private final class Watches: Sendable {
+        let descriptor: Descriptor
+        init() throws(Errno) { descriptor = try Descriptor(Int(clinux_folder_watches())) }
     }
 
     /// The system limits a user's watches; the periodic hint covers the folders without one.
     private static let limit = 8192
 
     private let store: DirectoryRecordStore
-    private let watches: Descriptor
+    private let watches: Watches
     private var folders: [Int32: Folder] = [:]
 
     init(_ store: DirectoryRecordStore) throws(Errno) {
         self.store = store
-        let watches = clinux_folder_watches()
-        guard watches >= 0 else { throw Errno(rawValue: CInt(-watches)) }
-        self.watches = Descriptor(Int32(watches))
+        watches = try Watches()
     }
 
     /// Watches the folders that are new.
@@ -110,7 +108,7 @@ private struct WatchedFolders {
     @discardableResult
     private mutating func add(_ path: FilePath, _ folder: Folder) -> Bool {
         // The same folder gets the same number again.
-        let number = unsafe clinux_watch_folder(watches.number, path.string)
+        let number = unsafe clinux_watch_folder(watches.descriptor.number, path.string)
         guard number >= 0 else { return false }
         return folders.updateValue(folder, forKey: Int32(number)) == nil
     }
@@ -120,7 +118,7 @@ private struct WatchedFolders {
         var due = ContinuousClock.now + interval
         while true {
             do throws(PipeFailure) {
-                try stop.wait(for: watches.number, within: max(.zero, ContinuousClock.now.duration(to: due)))
+                try stop.wait(for: watches.descriptor.number, within: max(.zero, ContinuousClock.now.duration(to: due)))
                 tell(next(), gate)
             } catch .silent {
                 due = ContinuousClock.now + interval
@@ -144,7 +142,7 @@ private struct WatchedFolders {
     /// `struct inotify_event`: `wd i32, mask u32, cookie u32, len u32`, then a name that is padded with zero bytes.
     private mutating func next() -> [Event] {
         var bytes = [UInt8](repeating: 0, count: 16 << 10)
-        let count = unsafe read(watches.number, &bytes, bytes.count)
+        let count = unsafe read(watches.descriptor.number, &bytes, bytes.count)
         var reader = ByteReader(bytes, 0..<max(0, count))
         var events: [Event] = []
         while reader.remaining > 0, let event = try? Self.event(&reader) {

@@ -260,7 +260,7 @@ struct BrowserPasskeyTests {
         #expect(made["publicKeyAlgorithm"] as? Int == -7)
     }
 
-    @Test func `a passkey is no login, and a login no passkey`() throws {
+    @Test func `a passkey is not offered as a login, nor a login as a passkey`() throws {
         let client = try BrowserClient.associated()
         try client.house.vault.keep("example.org", "ada", "s3cret")
         _ = try id(try client.register(Site()))
@@ -268,7 +268,7 @@ struct BrowserPasskeyTests {
         #expect(code(try client.signIn(Site("example.org"))) == 15)
     }
 
-    @Test func `a passkey that demands a person by itself signs nothing where no door can ask`() throws {
+    @Test func `a protected passkey signs nothing where no door can ask`() throws {
         let client = try BrowserClient.associated()
         _ = try id(try client.register(Site()))
         let found = try #require(try client.house.vault.passkeys(of: "example.com").first)
@@ -311,7 +311,7 @@ struct BrowserPasskeyTests {
         #expect(client.house.questions.last?.description.last == "20  'u20' ('Ada L.')")
     }
 
-    @Test func `a passkey in a hidden group is not used, and excludes none`() throws {
+    @Test func `a passkey in a hidden group is not used, and excludes no other`() throws {
         let client = try BrowserClient.associated()
         let made = try id(try client.register(Site()))
         let found = try #require(try client.house.vault.passkeys(of: "example.com").first)

@@ -56,6 +56,20 @@ struct PinentryTests {
         #expect(kill(process, 0) == -1 && errno == ESRCH)
     }
 
+    @Test func `a program that does not start leaves no descriptor open`() async {
+        // In a process of its own, where no other test opens a descriptor.
+        await #expect(processExitsWith: .success) {
+            let before = try FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd").count
+            for _ in 0..<3 {
+                do throws(PromptError) {
+                    _ = try Pinentry("/nowhere/pinentry", environment: [])
+                    exit(10)
+                } catch { guard error == .unavailable else { exit(11) } }
+            }
+            guard try FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd").count == before else { exit(12) }
+        }
+    }
+
     // MARK: Input of pinentry
 
     @Test func `a passphrase comes whole, whatever is in it`() throws {

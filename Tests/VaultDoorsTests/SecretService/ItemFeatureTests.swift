@@ -56,7 +56,7 @@ struct ItemFeatureTests {
     }
 
     @Test(.enabled(if: PrivateBus.isThere))
-    func `what a program deletes can be brought back, and leaves a tombstone where it was marked`() async throws {
+    func `an item that a program deletes can be restored, and leaves a tombstone if it was marked`() async throws {
         try await aside {
             let world = try ServiceWorld()
             let store = try world.store()
@@ -75,7 +75,7 @@ struct ItemFeatureTests {
     }
 
     @Test(.enabled(if: PrivateBus.isThere))
-    func `what demands a person is not found by a program, nor listed, nor replaced, locked or not`() async throws {
+    func `programs do not find, list or replace protected items, locked or not`() async throws {
         try await aside {
             let world = try ServiceWorld()
             try world.keep(Self.item("ada", [.accessControl: Self.control]))

@@ -11,7 +11,7 @@ import VaultCrypto
 
 /// Items of an unlocked vault, over the bus.
 @Suite(.enabled(if: PrivateBus.isThere)) struct ServiceItemTests {
-    @Test func `what is made is found, read, changed and deleted, there and in the vault`() async throws {
+    @Test func `a new item is found, read, changed and deleted, there and in the vault`() async throws {
         try await aside {
             let world = try ServiceWorld()
             let client = try world.client()

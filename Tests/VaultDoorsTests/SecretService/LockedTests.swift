@@ -20,7 +20,7 @@ import VaultCrypto
         return (world, client, path)
     }
 
-    @Test func `nothing is served, and nothing is not found`() async throws {
+    @Test func `a locked vault serves no item, and reports none as missing`() async throws {
         try await aside {
             let (world, client, path) = try Self.locked()
             #expect(try client.paths("Collection", "Items", at: BusClient.login) == [])
@@ -197,7 +197,7 @@ import VaultCrypto
         }
     }
 
-    @Test func `what can be read after the first unlock is served while locked`() async throws {
+    @Test func `items readable after the first unlock are served while locked`() async throws {
         try await aside {
             let world = try ServiceWorld()
             try world.keep(

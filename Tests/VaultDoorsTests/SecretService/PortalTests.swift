@@ -54,7 +54,7 @@ import Vault
         }
     }
 
-    @Test func `a secret that was imported is the application's`() async throws {
+    @Test func `an application gets the secret that another keyring had for it`() async throws {
         try await aside {
             let world = try ServiceWorld(portal: true)
             let client = try world.client()

@@ -110,7 +110,7 @@ struct SalvageTests {
     }
 
     @Test(arguments: [true, false])
-    func `an older value brings its own fields, and no value has none`(hasOlder: Bool) throws {
+    func `an older value has its own fields, and an item without a value has no fields`(hasOlder: Bool) throws {
         let home = Home("fields")
         let store = try home.create()
         func attributes(_ fields: [String: Int]) throws -> EncodedAttributes {
@@ -210,7 +210,7 @@ struct SalvageTests {
         #expect(values == Self.current.filter { $0 != "value 2" } && salvage.missingFrames == 1)
     }
 
-    @Test func `what was deleted stays deleted, and kept versions stay kept`() throws {
+    @Test func `deleted items stay deleted, and kept versions stay`() throws {
         let home = Home("history")
         let store = try home.create()
         try store.keepHistory(2)

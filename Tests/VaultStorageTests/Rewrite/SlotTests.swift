@@ -218,7 +218,7 @@ struct SlotTests {
         }
     }
 
-    @Test func `items that want a passphrase go with the last slot for one`() throws {
+    @Test func `removing the last passphrase slot deletes the items that need one`() throws {
         let store = try home.create()
         try store.put("stays", protection: .whenUnlockedThisDeviceOnly)
         try store.put("goes", protection: .whenPasscodeSetThisDeviceOnly)

@@ -8,6 +8,7 @@ import Testing
 import Vault
 import VaultFormat
 import VaultStorage
+import VaultSystem
 
 @testable import VaultSync
 
@@ -128,9 +129,9 @@ private final class CutEngine: RemoteEngine {
         }
         do {
             let device = try FramePipes(
-                input: input, output: output, ownsDescriptors: false, patience: .seconds(30))
+                input: input, output: output, patience: .seconds(30))
             let server = try FramePipes(
-                input: back.reading, output: there.writing, ownsDescriptors: true, patience: .seconds(30))
+                owning: Descriptor(owning: back.reading), Descriptor(owning: there.writing), patience: .seconds(30))
             let pumping = DispatchGroup()
             for (from, to, isOfDevice) in [(device, server, true), (server, device, false)] {
                 DispatchQueue(label: "relay").async(group: pumping) { [self] in

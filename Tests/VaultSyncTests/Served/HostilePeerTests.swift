@@ -21,7 +21,7 @@ struct HostilePeerTests {
             try ServedPair.connection(patience: patience) { input, output in
                 guard
                     let pipes = try? FramePipes(
-                        input: input, output: output, ownsDescriptors: false, patience: .seconds(30))
+                        input: input, output: output, patience: .seconds(30))
                 else { return }
                 var reader = FrameReader(pipes)
                 try? pipes.send(ServedFrame.greeting)
@@ -173,7 +173,7 @@ struct HostilePeerTests {
             try ServedPair.connection(patience: .milliseconds(200)) { input, output in
                 guard
                     let pipes = try? FramePipes(
-                        input: input, output: output, ownsDescriptors: false, patience: .seconds(30)),
+                        input: input, output: output, patience: .seconds(30)),
                     let stop = try? StopPipe()
                 else { return }
                 // Sends signs of life but no answers, until the device closes its ends.
@@ -200,7 +200,7 @@ struct HostilePeerTests {
     func `what does not greet is no server`(greeting: String) {
         let link = ServedLink { () throws(RecordStoreError) in
             try ServedPair.connection(patience: .seconds(30)) { input, output in
-                try? FramePipes(input: input, output: output, ownsDescriptors: false, patience: .seconds(30))
+                try? FramePipes(input: input, output: output, patience: .seconds(30))
                     .send(Array(greeting.utf8))
             }
         }
@@ -219,7 +219,7 @@ struct HostilePeerTests {
                 guard number > 1 else {
                     guard
                         let pipes = try? FramePipes(
-                            input: input, output: output, ownsDescriptors: false, patience: .seconds(30))
+                            input: input, output: output, patience: .seconds(30))
                     else { return }
                     // Sends one answer, and ends.
                     var reader = FrameReader(pipes)

@@ -93,7 +93,7 @@ struct RecordServerTests {
     private func end(after bytes: [UInt8], isTaken: Bool = true) throws -> String? {
         let (there, back) = (try ServedPair.pipe(), try ServedPair.pipe())
         let pipes = try FramePipes(
-            input: back.reading, output: there.writing, ownsDescriptors: false, patience: .seconds(30))
+            input: back.reading, output: there.writing, patience: .seconds(30))
         let sending = DispatchGroup()
         DispatchQueue(label: "hostile device").async(group: sending) {
             try? pipes.send(bytes)

@@ -29,7 +29,7 @@ final class ServedCommand: ServedPeer {
                 // The pipes belong to the command, which outlives them.
                 pipes = try FramePipes(
                     input: command.output.fileHandleForReading.fileDescriptor,
-                    output: command.input.fileHandleForWriting.fileDescriptor, ownsDescriptors: false,
+                    output: command.input.fileHandleForWriting.fileDescriptor,
                     patience: .seconds(30))
             } catch { throw .unreachable("\(error)") }
             return try ServedConnection(pipes, with: command)

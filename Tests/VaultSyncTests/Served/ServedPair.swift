@@ -35,7 +35,7 @@ enum ServedPair {
                 close(back.writing)
             }
             pipes = try FramePipes(
-                input: back.reading, output: there.writing, ownsDescriptors: true, patience: patience)
+                owning: Descriptor(owning: back.reading), Descriptor(owning: there.writing), patience: patience)
         } catch { throw .inputOutput(error, "pipes") }
         return try ServedConnection(pipes, with: Peer())
     }

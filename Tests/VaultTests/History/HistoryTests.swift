@@ -302,7 +302,7 @@ struct HistoryTests {
         #expect(try secrets(in: other) == ["five", "three", "four"])
     }
 
-    @Test func `whoever is not of the group sees no versions`() throws {
+    @Test func `a caller outside the group sees no versions`() throws {
         try vault.setHistoryLimit(2)
         try set("one", "two")
         let record = try only
@@ -323,7 +323,7 @@ struct HistoryTests {
         #expect(throws: VaultError.locked) { try vault.undo(record) }
     }
 
-    @Test func `an older version is locked by the class that it had, and comes back under it`() throws {
+    @Test func `an older version is locked by its own class, and restored under it`() throws {
         try vault.setHistoryLimit(3)
         let (ak, ck) = (AttributeValue("ak"), AttributeValue("ck"))
         for (account, before, now) in [("opened", ak, ck), ("closed", ck, ak)] {
@@ -348,7 +348,7 @@ struct HistoryTests {
         #expect(throws: VaultError.locked) { try vault.copyMatching(opened) }
     }
 
-    @Test func `a synchronizable item that was deleted comes back over its tombstone`() throws {
+    @Test func `a deleted synchronizable item is restored over its tombstone`() throws {
         try vault.setHistoryLimit(2)
         try vault.add(.generic("s", "a", "one", [.synchronizable: 1]))
         var query = query

@@ -204,7 +204,7 @@ struct DeleteTests {
         #expect(try test.vault.copyMatching(Query(.genericPassword, attributes: [.synchronizable: 1]))[0].text == "x")
     }
 
-    @Test func `a synchronizable item that moves to another group leaves a tombstone in the old one`() throws {
+    @Test func `a synchronizable item that moves to another group leaves a tombstone in the old group`() throws {
         let test = try TestVault()
         try test.vault.add(Item.generic("s", "a", "x", [.synchronizable: true]))
         try test.vault.add(Item.generic("s", "a", "of B", [.accessGroup: "B"]))

@@ -207,7 +207,7 @@ struct CopyMatchingTests {
         #expect(try test.vault.delete(matching: Query(.genericPassword, account: "unlocked")) == 1)
     }
 
-    @Test func `items of one key in two groups are locked each by its own class`() throws {
+    @Test func `two items of one key, in two groups, are each locked by their own class`() throws {
         let test = try TestVault()
         for (group, accessible) in [("A", "ak"), ("B", "ck")] {
             try test.vault.add(

@@ -108,7 +108,7 @@ struct FieldTests {
         #expect(try test.vault.copyMatching(bare).first?.record?.hasSecret == false)
     }
 
-    @Test func `another protection class, another key and another group keep the fields`() throws {
+    @Test func `changes of protection class, key and group keep the fields`() throws {
         let test = try TestVault()
         try test.vault.add(item(["otp": "seed"]))
         for attributes in [
@@ -119,7 +119,7 @@ struct FieldTests {
         }
     }
 
-    @Test func `fields of an item of this device are absent from a copy on another`() throws {
+    @Test func `on another device, a copy lacks the fields of an item of this device`() throws {
         let test = try TestVault()
         var item = try item(["otp": "seed"])
         item.attributes[.accessible] = "aku"
@@ -130,7 +130,7 @@ struct FieldTests {
         #expect(try look(try test.reopened()) == "main otp=seed")
     }
 
-    @Test func `a deleted item that comes back has the fields of its new self alone`() throws {
+    @Test func `a deleted item that is added again has only its new fields`() throws {
         let test = try TestVault()
         var item = try item(["otp": "seed"])
         item.attributes[.synchronizable] = true
@@ -159,7 +159,7 @@ struct FieldTests {
         #expect(try look(test.vault) == "main otp=seed")
     }
 
-    @Test func `undo, restore and every rewrite of the file keep the fields that went with the secret`() throws {
+    @Test func `undo, restore and every rewrite of the file keep the fields of a secret`() throws {
         let test = try TestVault()
         try test.vault.setHistoryLimit(5)
         try test.vault.add(item(["otp": "one"]))

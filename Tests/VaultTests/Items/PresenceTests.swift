@@ -71,7 +71,7 @@ struct PresenceTests {
         }
     }
 
-    @Test func `nothing of a protected item is read or changed, by whatever verb`() throws {
+    @Test func `no verb reads or changes a protected item`() throws {
         let vault = try Vault.inMemory()
         try vault.setHistoryLimit(3)
         try vault.add(item(.genericPassword, nil))
@@ -167,7 +167,7 @@ struct PresenceTests {
         #expect(vault.isLocked)
     }
 
-    @Test func `a version from before the item demanded a person is not given out either`() throws {
+    @Test func `versions from before an item was protected are protected as well`() throws {
         let vault = try Vault.inMemory()
         try vault.setHistoryLimit(5)
         let added = try vault.add(item(.genericPassword, nil))
@@ -187,7 +187,7 @@ struct PresenceTests {
         #expect(throws: VaultError.presenceRequired) { try vault.undo(record, to: 1) }
     }
 
-    @Test func `fields take a person as the secret does, and nobody changes one unseen`() throws {
+    @Test func `fields are protected like the secret, and no change of one bypasses the person`() throws {
         let vault = try Vault.inMemory()
         var item = try item(.genericPassword, Self.userPresence)
         item.fields = ["pin": "1234"]
@@ -204,7 +204,7 @@ struct PresenceTests {
         #expect(try vault.attended().secret(of: record, field: "pin")?.exposed == Array("1234".utf8))
     }
 
-    @Test func `what demands a person is not synchronizable, whichever of the two comes first`() throws {
+    @Test func `an item cannot be both protected and synchronizable, in either order`() throws {
         let vault = try Vault.inMemory()
         let flaw = VaultError.parameter(.attributeValue(Attribute.accessControl.name))
         var both = try item(.genericPassword, Self.userPresence, "both")
@@ -225,7 +225,7 @@ struct PresenceTests {
         }
     }
 
-    @Test func `a locked vault gives what demands a person by its protection class, and to a person alone`() throws {
+    @Test func `a locked vault opens a protected item by its class, and only with a person`() throws {
         let test = try TestVault()
         for (account, accessible) in [("boot", Accessibility.afterFirstUnlock), ("mail", .whenUnlocked)] {
             let control = AccessControl(accessible, constraints: Self.userPresence)

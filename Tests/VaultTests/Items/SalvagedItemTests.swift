@@ -41,7 +41,7 @@ struct SalvagedItemTests {
             accessGroups: AccessGroups(["A", "B"]))
     }
 
-    @Test func `its group, its mark, its class and its fields are what they were`() throws {
+    @Test func `a salvaged item keeps its group, mark, class and fields`() throws {
         for accessible in Accessibility.allCases {
             var item = try Item.generic("s", accessible.rawValue, "secret", [.accessGroup: "B"])
             (item[.accessible], item.fields) = (.string(accessible.rawValue), ["pin": "1234"])
@@ -68,7 +68,7 @@ struct SalvagedItemTests {
         }
     }
 
-    @Test func `the grave of a synchronizable item stays one, and a new item takes it over`() throws {
+    @Test func `the tombstone of a synchronizable item is salvaged, and a new item replaces it`() throws {
         let added = try test.vault.add(.generic("s", "a", "x", [.synchronizable: 1]))
         try test.vault.delete(matching: query)
         let vault = try salvaged()
@@ -92,7 +92,7 @@ struct SalvagedItemTests {
         #expect(try vault.attended().versions(matching: revealing).map { try $0.item.text } == ["two", "one"])
     }
 
-    @Test func `an older secret in the place of one that is lost is protected as the item is now`() throws {
+    @Test func `an older secret that replaces a lost one is protected as the item is now`() throws {
         try test.vault.add(.generic("s", "a", "one"))
         try test.vault.update(
             matching: query, with: ItemChanges(attributes: [.accessControl: Self.control], secret: "two"))
@@ -101,7 +101,7 @@ struct SalvagedItemTests {
         #expect(try vault.attended().copyMatching(query).map { try $0.text } == ["one"])
     }
 
-    @Test func `an older secret of another protection class takes no place`() throws {
+    @Test func `an older secret of another protection class does not replace a lost one`() throws {
         try test.vault.add(.generic("s", "a", "one", [.accessible: "ck"]))
         try test.vault.update(matching: query, with: ItemChanges(attributes: [.accessible: "ak"], secret: "two"))
         let vault = try salvaged(losesLastValue: true)

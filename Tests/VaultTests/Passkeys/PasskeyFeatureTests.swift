@@ -7,7 +7,7 @@ import VaultFormat
 
 /// Passkeys beside other features of items.
 struct PasskeyFeatureTests {
-    @Test func `a deleted passkey comes back as it was, and signs`() throws {
+    @Test func `a restored passkey is unchanged, and signs`() throws {
         let world = try TestVault()
         try world.vault.setHistoryLimit(2)
         let made = try world.vault.add(try PasskeySamples.passkey())

@@ -100,7 +100,7 @@ struct PasskeyStoreTests {
 
     // MARK: The item
 
-    @Test func `the item has the attributes of the format, and nothing secret among them`() throws {
+    @Test func `the item has the attributes of the format, and no secret among them`() throws {
         let world = try TestVault()
         try world.vault.add(try PasskeySamples.passkey(group: "B"))
         let item = try #require(try world.vault.first(Query(.key)))

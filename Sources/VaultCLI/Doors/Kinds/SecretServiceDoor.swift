@@ -3,7 +3,7 @@ internal import SystemPackage
 
 extension Door {
     static let secretService: Door = Door(
-        name: "secret-service", reach: .bus(name: "org.freedesktop.secrets"),
+        name: "secret-service", reach: .bus(name: "org.freedesktop.secrets"), hasRivals: true, allowsUnit: true,
         changes: { places, enabled in
             places.otherKeyrings + places.activation(of: .secretService, enabled: enabled)
         },

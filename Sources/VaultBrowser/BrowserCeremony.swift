@@ -4,43 +4,45 @@ internal import VaultCrypto
 internal import VaultDoorKit
 internal import VaultFormat
 
-// A page can start a ceremony in the background, and the vault may be open, so every ceremony asks the user.
+/// The request of a page for a passkey. A page can start a ceremony in the background, and the vault may be open, so
+/// every ceremony asks the user.
+struct BrowserCeremony {
+    let door: BrowserDoor
+    let request: BrowserRequest
+    let store: any ItemStore
 
-extension BrowserDoor {
-    func registerPasskey(
-        _ request: BrowserRequest, _ context: BrowserContext, _ answer: inout BrowserAnswer
-    ) throws(BrowserError) {
+    /// Makes a passkey.
+    func register(_ answer: inout BrowserAnswer) throws(BrowserError) {
         try perform(&answer) { () throws(PasskeyFailure) in
-            let options = try options(of: request) { node, text throws(PasskeyRefusal) in
+            let options = try options { node, text throws(PasskeyRefusal) in
                 try CreationOptions(node, of: text)
             }
-            let site = try relyingParty(options.common, request)
-            let existing = try passkeys(of: site, context)
+            let site = try relyingParty(options.common)
+            let existing = try passkeys(of: site)
             guard !existing.contains(where: { options.excluded.contains($0.credentialID) }) else {
                 throw .refusal(.excluded)
             }
             let names = Passkey.Names(user: options.userName, display: options.displayName)
-            let question = PasskeyQuestion(site, house.browser).registering(names)
+            let question = PasskeyQuestion(site, door.house.browser).registering(names)
             let isVerified = try ask(question, "register \(site.id)", options.common)
             let ceremony = ceremony(site, isVerified)
             let made: PasskeyCeremony.Registration
-            do throws(CryptoError) { made = try ceremony.register(options, random: random) } catch {
+            do throws(CryptoError) { made = try ceremony.register(options, random: door.random) } catch {
                 throw .refusal(.other)
             }
-            _ = try PasskeyFailure.storing { () throws(VaultError) in try context.store.add(made.passkey) }
+            _ = try PasskeyFailure.storing { () throws(VaultError) in try store.add(made.passkey) }
             return .registration(made, options)
         }
     }
 
-    func usePasskey(
-        _ request: BrowserRequest, _ context: BrowserContext, _ answer: inout BrowserAnswer
-    ) throws(BrowserError) {
+    /// Signs with a passkey.
+    func sign(_ answer: inout BrowserAnswer) throws(BrowserError) {
         try perform(&answer) { () throws(PasskeyFailure) in
-            let options = try options(of: request) { node, text throws(PasskeyRefusal) in
+            let options = try options { node, text throws(PasskeyRefusal) in
                 try RequestOptions(node, of: text)
             }
-            let site = try relyingParty(options.common, request)
-            let found = try passkeys(of: site, context)
+            let site = try relyingParty(options.common)
+            let found = try passkeys(of: site)
             guard !found.isEmpty else { throw .refusal(.noPasskey) }
             let allowed = found.filter { options.allows($0.credentialID) }
             // An answer at once would tell a page that lists accounts which of them are here.
@@ -49,7 +51,7 @@ extension BrowserDoor {
             let ceremony = ceremony(site, isVerified)
             return .assertion(
                 try PasskeyFailure.storing { () throws(VaultError) in
-                    try ceremony.sign(options, with: passkey, counter: try context.store.countSignature(of: passkey))
+                    try ceremony.sign(options, with: passkey, counter: try store.countSignature(of: passkey))
                 })
         }
     }
@@ -70,27 +72,25 @@ extension BrowserDoor {
 
     private func ceremony(_ site: RelyingParty, _ isVerified: Bool) -> PasskeyCeremony {
         PasskeyCeremony(
-            relyingParty: site.id, origin: site.origin, isVerified: isVerified, isBackedUp: house.isReplicated)
+            relyingParty: site.id, origin: site.origin, isVerified: isVerified, isBackedUp: door.house.isReplicated)
     }
 
     private func options<R>(
-        of request: BrowserRequest, _ parse: (JSONNode?, Span<UInt8>) throws(PasskeyRefusal) -> R
+        _ parse: (JSONNode?, Span<UInt8>) throws(PasskeyRefusal) -> R
     ) throws(PasskeyFailure) -> R {
         try PasskeyFailure.refusing { () throws(PasskeyRefusal) in try request.message.with("publicKey", parse) }
     }
 
     /// The passkeys of a site that programs may see, in the order in which they were made.
-    private func passkeys(of site: RelyingParty, _ context: BrowserContext) throws(PasskeyFailure) -> [Passkey] {
-        try PasskeyFailure.storing { () throws(VaultError) in try context.store.passkeys(of: site.id) }
+    private func passkeys(of site: RelyingParty) throws(PasskeyFailure) -> [Passkey] {
+        try PasskeyFailure.storing { () throws(VaultError) in try store.passkeys(of: site.id) }
             .filter { !HiddenItems.contains(group: $0.item[.accessGroup]?.text ?? "") }
     }
 
-    private func relyingParty(
-        _ options: CredentialOptions, _ request: BrowserRequest
-    ) throws(PasskeyFailure) -> RelyingParty {
+    private func relyingParty(_ options: CredentialOptions) throws(PasskeyFailure) -> RelyingParty {
         try PasskeyFailure.refusing { () throws(PasskeyRefusal) in
             guard let origin = request.message.text("origin") else { throw .unreadableOrigin }
-            return try RelyingParty(options.relyingParty, origin: origin, suffixes)
+            return try RelyingParty(options.relyingParty, origin: origin, door.suffixes)
         }
     }
 
@@ -105,8 +105,8 @@ extension BrowserDoor {
         _ question: PromptQuestion, _ subject: String, _ options: CredentialOptions
     ) throws(PasskeyFailure) -> Bool {
         let verifies = options.verification == .required
-        let outcome = questions.ask("passkey \(subject)", unless: { nil }) {
-            verifies ? house.verify(question) : house.confirm(question)
+        let outcome = door.questions.ask("passkey \(subject)", unless: { nil }) {
+            verifies ? door.house.verify(question) : door.house.confirm(question)
         }
         guard outcome == .done else { throw .refusal(verifies ? .unverified : .dismissed) }
         return verifies
@@ -115,14 +115,14 @@ extension BrowserDoor {
     private func choose(
         _ passkeys: [Passkey], _ site: RelyingParty, _ options: CredentialOptions
     ) throws(PasskeyFailure) -> (Passkey, isVerified: Bool) {
-        let (question, subject) = (PasskeyQuestion(site, house.browser), "get \(site.id)")
+        let (question, subject) = (PasskeyQuestion(site, door.house.browser), "get \(site.id)")
         if let only = passkeys.first, passkeys.count == 1 {
             return (only, try ask(question.signingIn(only.names), subject, options))
         }
         let shown = passkeys.prefix(PasskeyQuestion.mostAccounts)
         var number: Int?
-        let outcome = questions.ask("passkey \(subject)", unless: { nil }) {
-            number = house.choose(question.choosing(shown.map(\.names)), of: shown.count)
+        let outcome = door.questions.ask("passkey \(subject)", unless: { nil }) {
+            number = door.house.choose(question.choosing(shown.map(\.names)), of: shown.count)
             return number == nil ? .dismissed : .done
         }
         guard outcome == .done, let number, shown.indices.contains(number) else { throw .refusal(.dismissed) }
