@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-import Foundation
 import Glibc
+import TestSupport
 import Testing
 
 @testable import VaultCLI
@@ -13,18 +13,14 @@ struct HelperStartTests {
         { _ = try $0.show([1].span) }, { _ = try $0.run() },
     ]
 
-    @Test func `a helper that does not start leaves no descriptor open`() async {
-        // In a process of its own, where no other test opens a descriptor.
+    @Test func `a helper that does not start leaves no pipe open`() async {
+        // In a process of its own, where no other test opens a pipe.
         await #expect(processExitsWith: .success) {
-            let before = try Self.descriptors()
+            let before = try openPipes()
             for use in Self.uses {
                 guard (try? use(Helper(["/nowhere/program"]))) == nil else { exit(10) }
-                guard try Self.descriptors() == before else { exit(11) }
+                guard try openPipes() == before else { exit(11) }
             }
         }
-    }
-
-    private static func descriptors() throws -> Int {
-        try FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd").count
     }
 }

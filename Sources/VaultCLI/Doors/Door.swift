@@ -27,8 +27,8 @@ struct Door: Sendable {
     var refusalForAll: (message: String, hint: String)?
     /// Whether keyrings of desktops serve the same name, so that 'vault doctor' reports its owner.
     var hasRivals = false
-    /// Whether the bus may start the installed unit once the door is enabled. The unit serves every door on the bus: for
-    /// another door alone, it would also take a name that its user has not enabled.
+    /// Whether the bus may start the installed unit once the door is enabled. The unit serves every door on the bus, so
+    /// for another door alone it would also take a name that its user has not enabled.
     var allowsUnit = false
     /// Whether users edit the door's files; an edited file is not overwritten.
     var hasEditableFiles = false

@@ -56,17 +56,17 @@ struct PinentryTests {
         #expect(kill(process, 0) == -1 && errno == ESRCH)
     }
 
-    @Test func `a program that does not start leaves no descriptor open`() async {
-        // In a process of its own, where no other test opens a descriptor.
+    @Test func `a program that does not start leaves no pipe open`() async {
+        // In a process of its own, where no other test opens a pipe.
         await #expect(processExitsWith: .success) {
-            let before = try FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd").count
+            let before = try openPipes()
             for _ in 0..<3 {
                 do throws(PromptError) {
                     _ = try Pinentry("/nowhere/pinentry", environment: [])
                     exit(10)
                 } catch { guard error == .unavailable else { exit(11) } }
             }
-            guard try FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd").count == before else { exit(12) }
+            guard try openPipes() == before else { exit(12) }
         }
     }
 
