@@ -6,7 +6,8 @@ internal import VaultCrypto
 internal import VaultFormat
 
 /// Parses the XML of KeePass 2 and KeePassXC, streamed from a pipe, with the values of protected fields in clear text.
-/// The properties are the place in the stream, and the elements that are open there.
+///
+/// Size: the properties are the place in the stream, and the elements that are open there.
 final class KeePassXML {
     /// An attachment that the XML only names: KeePassXC omits the content in KDBX 4.
     struct MissingAttachment {

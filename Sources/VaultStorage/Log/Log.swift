@@ -3,8 +3,9 @@ internal import SystemPackage
 internal import VaultCrypto
 internal import VaultFormat
 
-/// The log of one file as followed by a handle: its contents, the durable part, and the only way to append. A read may
-/// move the base, the later commits and the marks together.
+/// The log of one file as followed by a handle: its contents, the durable part, and the only way to append.
+///
+/// Size: a read may move the base, the later commits and the marks together.
 struct Log: ~Copyable {
     private enum Sight {
         /// The data read may be incomplete, or the file is not trustworthy: the handle starts over at the next read.
