@@ -246,7 +246,7 @@ final class KeePassXML {
         case (.creation, .times): entry?.login.created = KeePassTime.date(plainContent)
         case (.modification, .times): entry?.login.modified = KeePassTime.date(plainContent)
         case (.key, _): key = plainContent
-        case (.value, .string): set(key, try content())
+        case (.value, .string): try setString()
         case (.value, .binary): entry?.attachments.append((key, reference))
         case (.entry, _): try finish()
         default: break
@@ -270,20 +270,22 @@ final class KeePassXML {
         }
     }
 
-    private func set(_ key: String, _ value: Secret) {
+    /// Stores the value of a string, as a secret only where it may be one.
+    private func setString() throws(ImportError) {
+        let isEmpty = text.count == 0
         switch key {
-        case "Title": entry?.login.title = value.plainText
-        case "UserName": entry?.login.user = value.plainText
-        case "Password": entry?.login.password = value.isEmpty ? nil : value
-        case "URL": if !value.isEmpty { entry?.login.urls.insert(value.plainText, at: 0) }
-        case "Notes": entry?.login.notes = value.plainText
-        case "TOTP Seed": entry?.seed = value
-        case "TOTP Settings": entry?.settings = value.plainText
+        case "Title": entry?.login.title = plainContent
+        case "UserName": entry?.login.user = plainContent
+        case "Password": entry?.login.password = isEmpty ? nil : try content()
+        case "URL": if !isEmpty { entry?.login.urls.insert(plainContent, at: 0) }
+        case "Notes": entry?.login.notes = plainContent
+        case "TOTP Seed": entry?.seed = try content()
+        case "TOTP Settings": entry?.settings = plainContent
         case _ where key.hasPrefix("KP2A_URL") && !isProtected:
-            if !value.isEmpty { entry?.login.urls.append(value.plainText) }
+            if !isEmpty { entry?.login.urls.append(plainContent) }
         // A URI for one-time passwords is a secret, even where the product does not protect it.
-        case _ where isProtected || key == ImportNames.otp: entry?.login.addField(key, value)
-        default: entry?.login.addAttribute(key, value.plainText)
+        case _ where isProtected || key == ImportNames.otp: entry?.login.addField(key, try content())
+        default: entry?.login.addAttribute(key, plainContent)
         }
     }
 
