@@ -54,6 +54,24 @@ struct FrameBuilder {
             plans.append(FrameBuilder.plan(of: pending[(plans.last?.range.upperBound ?? 0)...]))
         }
         let offsets = locate(pending, plans, located)
+        // Most transactions have a single frame.
+        if let plan = plans.first, plans.count == 1 {
+            let draft = draft(plan, isLast, position.sequence + 1, random)
+            bytes.reserveCapacity(bytes.count + draft.length)
+            append(draft, draft.sealed(pending, offsets, keys), pending, keys)
+        } else {
+            append(plans, pending, isLast, offsets, keys, random)
+        }
+        // Versions of one item are adjacent: the next piece of a long transaction may continue with the last item.
+        let last = pending.last.map { Operation.id(of: $0.operation.span) }
+        values = isLast ? [] : values.filter { $0.id == last }
+        (found, foundCount) = ([:], 0)
+    }
+
+    private mutating func append(
+        _ plans: [Plan], _ pending: [Pending], _ isLast: Bool, _ offsets: [UInt64?], _ keys: borrowing GenerationKeys,
+        _ random: any RandomSource
+    ) {
         var drafts: [FrameDraft] = []
         drafts.reserveCapacity(plans.count)
         for plan in plans {
@@ -73,10 +91,6 @@ struct FrameBuilder {
             sealed = Array(zip(batch, next))
         }
         for (draft, bytes) in sealed { append(draft, bytes, pending, keys) }
-        // Versions of one item are adjacent: the next piece of a long transaction may continue with the last item.
-        let last = pending.last.map { Operation.id(of: $0.operation.span) }
-        values = isLast ? [] : values.filter { $0.id == last }
-        (found, foundCount) = ([:], 0)
     }
 
     /// The operations of a frame, and the resulting sizes in bytes.

@@ -72,7 +72,7 @@ struct LogReader {
     }
 
     /// The size of the frames that are checked together, in bytes as far as they are read.
-    private static let batchLength = 4 << 20
+    private static let batchLength = 1 << 20
     /// The number of frames for which another thread is worthwhile.
     private static let leastPerThread = 16
 
