@@ -10,15 +10,16 @@ var settings: [SwiftSetting] = [
     .enableUpcomingFeature("NonisolatedNonsendingByDefault"),
 ]
 
-// Scripts/check and Scripts/test set this. Users build without it, since a newer compiler may have new warnings.
-if Context.environment["VAULT_WARNINGS_AS_ERRORS"] != nil { settings.append(.treatAllWarnings(as: .error)) }
+// Scripts/dependencies sets this for the tests. Users build without it, since a newer compiler may have new warnings.
+let isForTests = Context.environment["VAULT_TESTS"] != nil
+if isForTests { settings.append(.treatAllWarnings(as: .error)) }
 
 // Tests handle raw bytes often, and `unsafe` at each place would make them harder to read.
 let testSettings = settings
 settings.append(.strictMemorySafety())
-// Scripts/dependencies sets this for the tests, whose simulations take a third of the time then. The tests themselves
-// stay as they are: the optimizer would release an agent after its last use in a test, and not at the end.
-if Context.environment["VAULT_OPTIMIZED"] != nil { settings.append(.unsafeFlags(["-O"], .when(configuration: .debug))) }
+// Simulations take a third of the time on optimized code. The tests themselves are not optimized: the optimizer would
+// release an agent after its last use in a test, and not at the end of the test.
+if isForTests { settings.append(.unsafeFlags(["-O"], .when(configuration: .debug))) }
 
 // A client of KeychainServices must not need the modules that KeychainServices imports: `canImport(Security)` is true
 // for every target of a graph, also for targets that do not depend on this package and cannot find its C modules.

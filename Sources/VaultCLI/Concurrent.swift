@@ -2,27 +2,26 @@
 internal import Dispatch
 internal import Synchronization
 
-/// A value that another thread makes meanwhile.
+/// A value that is made once: by another thread after ``begin()``, or by the first caller that needs it.
 final class Concurrent<Value: Sendable>: Sendable {
-    private let result: Mutex<Result<Value, any Error>?>
-    private let making = DispatchGroup()
+    private let make: @Sendable () throws -> Value
+    /// Held while the value is made.
+    private let result = Mutex<Result<Value, any Error>?>(nil)
 
-    init(made value: Value) { result = Mutex(.success(value)) }
+    init(_ make: @escaping @Sendable () throws -> Value) { self.make = make }
 
-    init(_ make: @escaping @Sendable () throws -> Value) {
-        result = Mutex(nil)
-        DispatchQueue(label: "vault.concurrent").async(group: making) { [self] in
-            let made = Result { try make() }
-            result.withLock { $0 = made }
-        }
-    }
+    func begin() { DispatchQueue(label: "vault.concurrent").async { _ = self.made } }
 
-    /// Waits for the value.
+    /// The value, for which the caller waits.
     ///
     /// - Throws: the error of the closure that makes it.
-    func value() throws -> Value {
-        making.wait()
-        guard let result = result.withLock({ $0 }) else { throw CommandError(.failure, "a thread has ended early") }
-        return try result.get()
+    var value: Value { get throws { try made.get() } }
+
+    private var made: Result<Value, any Error> {
+        result.withLock { result in
+            let made = result ?? Result { try make() }
+            result = made
+            return made
+        }
     }
 }

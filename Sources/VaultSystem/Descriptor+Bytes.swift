@@ -30,7 +30,9 @@ extension Descriptor {
         while written < bytes.count {
             let rest = bytes.extracting(written..<bytes.count)
             let count = unsafe rest.withUnsafeBytes { unsafe Glibc.write(number, $0.baseAddress, $0.count) }
-            if count > 0 {
+            if count >= 0 {
+                // A device that writes nothing without an error is full.
+                guard count > 0 else { throw .noSpace }
                 written += count
             } else if errno == EAGAIN {
                 // Another program may have made a shared descriptor non-blocking; wait until it is writable.

@@ -67,10 +67,12 @@ package import SystemPackage
         var bytes: [UInt8] = []
         var part = [UInt8](repeating: 0, count: min(most, 65_536))
         while bytes.count < most {
+            // The end of the room is as long as the rest: a pipe must keep the bytes after it.
+            let start = part.count - min(part.count, most - bytes.count)
             var room = part.mutableSpan
-            let count = try Descriptor.read(number, into: &room)
+            let count = try Descriptor.read(number, into: &room, from: start)
             guard count > 0 else { break }
-            bytes += part[..<min(count, most - bytes.count)]
+            bytes += part[start..<start + count]
         }
         return bytes
     }

@@ -120,24 +120,23 @@ struct Import: ParsableCommand {
             ).run()
         }
         let source = ImportSource(format: format, file: file, service: service, passphrase: passphrase)
-        let read = { @Sendable in try Progress.during("reading") { report in try source.logins(.ofProcess(report)) } }
+        let reading = Concurrent { try Progress.during("reading") { report in try source.logins(.ofProcess(report)) } }
         // Questions come one after the other, and after the report of a malformed file.
-        let isUnattended = access.asksNobody && source.asksNobody
-        let reading = isUnattended ? Concurrent(read) : Concurrent(made: try read())
+        if access.asksNobody, source.asksNobody { reading.begin() } else { _ = try reading.value }
         let report: ImportReport
         do {
             report = try access.withVault { vault in
-                let (logins, name) = try reading.value()
+                let (logins, name) = try reading.value
                 return try Import.store(
                     logins, of: name, from: name == "firefox" ? nil : source.origin, in: vault, groups.first,
                     replaces: replace, isDryRun: dryRun, history: history)
             }
         } catch {
-            // A malformed file is reported first.
-            _ = try reading.value()
+            // A malformed file is reported before a wrong passphrase.
+            _ = try reading.value
             throw error
         }
-        let (logins, name) = try reading.value()
+        let (logins, name) = try reading.value
         let isClear = format.isClear && !logins.wereEncrypted
         let output = ImportOutput(report: report, source: name, isDryRun: dryRun)
         try output.write(asJSON: json)

@@ -58,9 +58,9 @@ struct FrameBuilder {
         if let plan = plans.first, plans.count == 1 {
             let draft = draft(plan, isLast, position.sequence + 1, random)
             bytes.reserveCapacity(bytes.count + draft.length)
-            append(draft, draft.sealed(pending, offsets, keys), pending, keys)
+            chain(draft, draft.sealed(pending, offsets, keys), pending, keys)
         } else {
-            append(plans, pending, isLast, offsets, keys, random)
+            appendFrames(plans, pending, isLast, offsets, keys, random)
         }
         // Versions of one item are adjacent: the next piece of a long transaction may continue with the last item.
         let last = pending.last.map { Operation.id(of: $0.operation.span) }
@@ -68,7 +68,8 @@ struct FrameBuilder {
         (found, foundCount) = ([:], 0)
     }
 
-    private mutating func append(
+    /// Appends several frames, which several threads seal.
+    private mutating func appendFrames(
         _ plans: [Plan], _ pending: [Pending], _ isLast: Bool, _ offsets: [UInt64?], _ keys: borrowing GenerationKeys,
         _ random: any RandomSource
     ) {
@@ -86,11 +87,11 @@ struct FrameBuilder {
             let next = Parallel.map(batch.count, atLeast: FrameBuilder.leastPerThread) { number in
                 batch[start + number].sealed(pending, offsets, keys)
             } beside: {
-                for (draft, bytes) in sealed { append(draft, bytes, pending, keys) }
+                for (draft, bytes) in sealed { chain(draft, bytes, pending, keys) }
             }
             sealed = Array(zip(batch, next))
         }
-        for (draft, bytes) in sealed { append(draft, bytes, pending, keys) }
+        for (draft, bytes) in sealed { chain(draft, bytes, pending, keys) }
     }
 
     /// The operations of a frame, and the resulting sizes in bytes.
@@ -214,7 +215,7 @@ struct FrameBuilder {
     }
 
     /// Appends a frame, whose tag chains it to the one before.
-    private mutating func append(
+    private mutating func chain(
         _ draft: FrameDraft, _ sealed: [UInt8], _ pending: [Pending], _ keys: borrowing GenerationKeys
     ) {
         let tag = keys.frameTag(after: position.tag, sealed.span)

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-internal import VaultCrypto
 internal import VaultFormat
 
 /// Whether frames have the intended operations: compares each as appended with each as read from the file, in order.

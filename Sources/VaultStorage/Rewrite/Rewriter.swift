@@ -78,7 +78,7 @@ struct Rewriter: ~Copyable {
     private typealias Copy = (record: Record, origin: NewFile.Origin)
 
     /// The most records, and about the most bytes of boxes, that one thread copies at a time.
-    private static let runLength = (records: 256, boxes: 512 << 10)
+    private static let runLength = (records: 512, boxes: 512 << 10)
 
     /// The most records that are copied before they are appended to the file.
     private static let mostCopied = 8192

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+import Dispatch
 import Glibc
 import SystemPackage
 import TestSupport
@@ -42,6 +43,22 @@ struct DescriptorTests {
             let file = try Descriptor(opening: path("long"), O_RDONLY)
             #expect(try file.readAll(most: most) == Array(bytes.prefix(most)))
         }
+    }
+
+    @Test func `a bounded read leaves the rest in the pipe, also after a short part`() throws {
+        let pipe = try DescriptorPair()
+        let reading = pipe.reading
+        let (input, output) = (reading.number, pipe.writing.take())
+        DispatchQueue(label: "writer").async {
+            let writing = Descriptor(owning: output)
+            try? Descriptor.write([1, 2, 3].span, to: writing.number)
+            // The second part comes once the first was read.
+            var waiting = pollfd(fd: input, events: Int16(POLLIN), revents: 0)
+            while poll(&waiting, 1, 0) > 0 { sched_yield() }
+            try? Descriptor.write([4, 5, 6, 7].span, to: writing.number)
+        }
+        #expect(try reading.readAll(most: 5) == [1, 2, 3, 4, 5])
+        #expect(try reading.readAll(most: 5) == [6, 7])
     }
 
     @Test func `only a regular file has a size and permissions`() throws {

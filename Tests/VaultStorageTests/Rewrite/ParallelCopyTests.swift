@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+import Synchronization
 import TestSupport
 import Testing
 import VaultCrypto
@@ -12,8 +13,11 @@ struct ParallelCopyTests {
 
     /// Returns a store of items, each with an older version that has the same value. The settings come first in a
     /// rewrite, so the two versions of some items fall to different threads.
-    private static func store() throws -> VaultStore {
-        let store = try Home("runs").create()
+    private static func store(in home: Home = Home("runs"), copiesBesideWriters: Bool = false) throws -> VaultStore {
+        var environment = home.environment()
+        if copiesBesideWriters { environment.lockFreeCopyLength = 0 }
+        let store = try VaultStore.create(
+            at: home.path(), unlockedBy: Home.secret(), cost: .weakest, environment: environment)
         try store.keepHistory(3)
         let secrets = try (0..<items).map { try Secret(text: "value \($0)") }
         try store.change { (session: inout WriteSession) throws(StorageError) in
@@ -53,6 +57,46 @@ struct ParallelCopyTests {
         let size = store.log.size
         try store.compact()
         #expect(store.log.size == size)
+    }
+
+    @Test func `the changes of another handle while threads copy are in the new file`() throws {
+        let home = Home("beside")
+        let copier = try Self.store(in: home, copiesBesideWriters: true)
+        // Used by the copier's thread, while the copier waits.
+        nonisolated(unsafe) let writer = try home.open()
+        let place = try #require(writer.records.sorted.last.flatMap { writer.records.place(of: $0.id) })
+        let isFirst = Atomic(true)
+        // At the first sync of the copy, the lock is free.
+        home.disk.judge.withLock {
+            $0 = { step in
+                guard step == .dataSync, isFirst.exchange(false, ordering: .relaxed) else { return .done }
+                do {
+                    try writer.put("meanwhile")
+                    try writer.put("instead", at: place, keepingOld: true)
+                } catch { Issue.record("\(error)") }
+                return .done
+            }
+        }
+        try copier.compact()
+        home.disk.judge.withLock { $0 = nil }
+        #expect(copier.header.generation == 2)
+        for store in [copier, writer] {
+            try store.refresh()
+            let values = try Home.values(of: store)
+            #expect(values.count == Self.items + 1)
+            #expect(values.contains("meanwhile") && values.contains("instead"))
+            #expect(try store.verify(deep: true).opened == 2 * Self.items + 2)
+        }
+    }
+
+    @Test func `histories that are removed leave the shared boxes to their items`() throws {
+        let store = try Self.store()
+        let values = try Home.values(of: store)
+        try store.purge { VaultStore.Purge(histories: Set(store.records.past.keys)) }
+        try store.refresh()
+        #expect(store.records.past.isEmpty)
+        #expect(try Home.values(of: store) == values)
+        #expect(try store.verify(deep: true).opened == Self.items)
     }
 
     @Test func `a changed box in any run stops the rewrite, and the file stays`() throws {
