@@ -54,9 +54,8 @@ package struct FrameHead: Equatable, Sendable {
         valueDigest = bytes.array(48..<80)
     }
 
-    package func encoded() -> [UInt8] {
-        var output: [UInt8] = []
-        output.reserveCapacity(Layout.frameHeadLength)
+    /// Appends the 80 bytes.
+    package func append(to output: inout [UInt8]) {
         var head = [24 of UInt8](repeating: 0)
         head.store(UInt32(length), at: 0)
         head.store(flags, at: 4)
@@ -67,7 +66,6 @@ package struct FrameHead: Equatable, Sendable {
         output.append(head)
         output += nonce
         output += valueDigest
-        return output
     }
 
     /// Checks the fields that only an authenticated frame may be judged by.

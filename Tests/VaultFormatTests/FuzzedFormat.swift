@@ -53,7 +53,9 @@ enum FuzzedFormat: UInt8, CaseIterable {
             return bytes.starts(with: written)
         case .frameHead:
             guard let head = try? FrameHead(parsing: bytes.span, available: bytes.count) else { return true }
-            return bytes.starts(with: head.encoded())
+            var written: [UInt8] = []
+            head.append(to: &written)
+            return bytes.starts(with: written)
         case .metadata: return holdsMetadata(bytes)
         case .attributes:
             guard let attributes = try? EncodedAttributes(parsing: bytes, bytes.indices) else { return true }

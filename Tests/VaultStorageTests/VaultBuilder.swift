@@ -185,7 +185,8 @@ struct VaultBuilder: Sendable {
         head.metadataLength = plain.count + 16
         head.valueLength = area.count
         head.length = 112 + head.metadataLength + area.count
-        var output = head.encoded()
+        var output: [UInt8] = []
+        head.append(to: &output)
         SecretBox.seal(plain.span, nonce: head.nonce.span, key: keys.metadata, appendingTo: &output)
         let tag = keys.frameTag(after: before.tag, output.span)
         output += tag.bytes.span.array(0..<32)

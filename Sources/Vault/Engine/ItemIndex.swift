@@ -176,9 +176,14 @@ final class HashChains {
         var count: Int32
     }
 
+    /// The neighbours of a place in its chain; -1 if there is none.
+    private struct Link {
+        var next: Int32 = -1
+        var previous: Int32 = -1
+    }
+
     private var heads: [UInt64: Head] = [:]
-    private var next: [Int32] = []
-    private var previous: [Int32] = []
+    private var links: [Link] = []
 
     /// Inserts a place, removes it, or moves it from one chain to another; `nil` stands for no chain.
     func move(_ place: Int, from old: UInt64?, to new: UInt64?) {
@@ -188,22 +193,20 @@ final class HashChains {
     }
 
     private func insert(_ place: Int, hash: UInt64) {
-        if place >= next.count {
-            next.append(contentsOf: repeatElement(-1, count: place + 1 - next.count))
-            previous.append(contentsOf: repeatElement(-1, count: place + 1 - previous.count))
+        if place >= links.count {
+            links.append(contentsOf: repeatElement(Link(), count: place + 1 - links.count))
         }
         let head = heads[hash]
-        next[place] = head?.first ?? -1
-        previous[place] = -1
-        if let head { previous[Int(head.first)] = Int32(place) }
+        links[place] = Link(next: head?.first ?? -1)
+        if let head { links[Int(head.first)].previous = Int32(place) }
         heads[hash] = Head(first: Int32(place), count: (head?.count ?? 0) + 1)
     }
 
     private func remove(_ place: Int, hash: UInt64) {
         guard var head = heads[hash] else { return }
-        let (before, after) = (previous[place], next[place])
-        if before >= 0 { next[Int(before)] = after } else { head.first = after }
-        if after >= 0 { previous[Int(after)] = before }
+        let (before, after) = (links[place].previous, links[place].next)
+        if before >= 0 { links[Int(before)].next = after } else { head.first = after }
+        if after >= 0 { links[Int(after)].previous = before }
         head.count -= 1
         heads[hash] = head.count == 0 ? nil : head
     }
@@ -214,5 +217,5 @@ final class HashChains {
     func first(hash: UInt64) -> Int { heads[hash].map { Int($0.first) } ?? -1 }
 
     /// The place after another in its chain; -1 after the last.
-    func place(after place: Int) -> Int { Int(next[place]) }
+    func place(after place: Int) -> Int { Int(links[place].next) }
 }

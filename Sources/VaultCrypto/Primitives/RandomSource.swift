@@ -12,7 +12,10 @@ public protocol RandomSource: Sendable {
 extension RandomSource {
     /// `count` bytes that may become public.
     public func bytes(_ count: Int) -> [UInt8] {
-        var bytes = [UInt8](repeating: 0, count: count)
+        // Array(repeating:count:) takes twice as many instructions for a few bytes.
+        var bytes: [UInt8] = []
+        bytes.reserveCapacity(count)
+        bytes.append(contentsOf: repeatElement(0, count: count))
         var span = bytes.mutableSpan
         fill(&span)
         return bytes

@@ -73,8 +73,8 @@ extension VaultStore {
         let length = Padding.length(for: secret.count, minimum: Layout.valueMinimum)
         var padded: SecretBytes
         padded = try secured(SecretBytes(zeroed: length))
-        var prefix: [UInt8] = []
-        prefix.append(integer: UInt32(secret.count))
+        var prefix = [4 of UInt8](repeating: 0)
+        prefix.store(UInt32(secret.count), at: 0)
         padded.replace(at: 0, with: prefix.span)
         secret.withBytes { padded.replace(at: 4, with: $0) }
         let nonce = environment.random.bytes(Layout.nonceLength)

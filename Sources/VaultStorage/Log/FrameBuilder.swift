@@ -58,7 +58,9 @@ struct FrameBuilder {
         if let plan = plans.first, plans.count == 1 {
             let draft = draft(plan, isLast, position.sequence + 1, random)
             bytes.reserveCapacity(bytes.count + draft.length)
-            chain(draft, draft.sealed(pending, offsets, keys), pending, keys)
+            let start = bytes.count
+            draft.seal(pending, offsets, keys, appendingTo: &bytes)
+            chain(draft, from: start, pending, keys)
         } else {
             appendFrames(plans, pending, isLast, offsets, keys, random)
         }
@@ -85,7 +87,10 @@ struct FrameBuilder {
             let batch = drafts[start..<min(start + FrameBuilder.sealedAtOnce, drafts.count)]
             // Each tag needs the one before: one thread chains the frames that are sealed while others seal the next.
             let next = Parallel.map(batch.count, atLeast: FrameBuilder.leastPerThread) { number in
-                batch[start + number].sealed(pending, offsets, keys)
+                var sealed: [UInt8] = []
+                sealed.reserveCapacity(batch[start + number].sealedLength)
+                batch[start + number].seal(pending, offsets, keys, appendingTo: &sealed)
+                return sealed
             } beside: {
                 for (draft, bytes) in sealed { chain(draft, bytes, pending, keys) }
             }
@@ -180,9 +185,14 @@ struct FrameBuilder {
         let rest: [UInt8]
 
         var length: Int { plan.length }
+        /// The length of the head and the metadata box.
+        var sealedLength: Int { Layout.frameHeadLength + plan.metadataLength }
 
-        /// The head and the metadata box.
-        func sealed(_ pending: [Pending], _ offsets: [UInt64?], _ keys: borrowing GenerationKeys) -> [UInt8] {
+        /// Appends the head and the metadata box.
+        func seal(
+            _ pending: [Pending], _ offsets: [UInt64?], _ keys: borrowing GenerationKeys,
+            appendingTo output: inout [UInt8]
+        ) {
             let metadata = metadata(pending, offsets)
             var hash = KeyedHash(key: keys.digest)
             for index in plan.range where !pending[index].box.isEmpty { hash.update(pending[index].box) }
@@ -190,12 +200,9 @@ struct FrameBuilder {
             let head = FrameHead(
                 isCommit: isCommit, sequence: sequence, metadataLength: plan.metadataLength,
                 valueLength: plan.valueLength, nonce: nonce, valueDigest: hash.digest().bytes.span.array(0..<32))
-            var bytes: [UInt8] = []
-            bytes.reserveCapacity(Layout.frameHeadLength + plan.metadataLength)
-            bytes += head.encoded()
+            head.append(to: &output)
             SecretBox.seal(
-                metadata.span, nonce: nonce.span, key: keys.metadata, appendingTo: &bytes, isSecret: false)
-            return bytes
+                metadata.span, nonce: nonce.span, key: keys.metadata, appendingTo: &output, isSecret: false)
         }
 
         /// The padded content of the metadata box.
@@ -214,13 +221,23 @@ struct FrameBuilder {
         }
     }
 
-    /// Appends a frame, whose tag chains it to the one before.
+    /// Appends a frame of which another thread has sealed the head and the metadata box.
     private mutating func chain(
         _ draft: FrameDraft, _ sealed: [UInt8], _ pending: [Pending], _ keys: borrowing GenerationKeys
     ) {
-        let tag = keys.frameTag(after: position.tag, sealed.span)
-        lastTagOffset = position.end + sealed.count
+        let start = bytes.count
         bytes += sealed
+        chain(draft, from: start, pending, keys)
+    }
+
+    /// Completes a frame, whose tag chains it to the one before.
+    ///
+    /// - Parameter start: of its head and its metadata box, with which `bytes` ends.
+    private mutating func chain(
+        _ draft: FrameDraft, from start: Int, _ pending: [Pending], _ keys: borrowing GenerationKeys
+    ) {
+        let tag = keys.frameTag(after: position.tag, bytes.span.extracting(start..<bytes.count))
+        lastTagOffset = position.end + draft.sealedLength
         bytes.append(tag.bytes)
         for index in draft.plan.range { bytes += pending[index].box }
         bytes += draft.rest
