@@ -10,6 +10,9 @@ package enum Parallel {
     /// Small parts end at nearly the same time on all processors.
     private static let partsPerProcessor = 4
 
+    /// Dispatch has no threads in a forked child.
+    static var hasThreads: Bool { processors > 1 && ForkMark.process == 1 }
+
     /// Returns the results for `0..<count`, in order.
     ///
     /// - Parameters:
@@ -18,8 +21,7 @@ package enum Parallel {
     package static func map<R: Sendable>(
         _ count: Int, atLeast least: Int, _ body: @Sendable (Int) -> R, beside other: () -> Void = {}
     ) -> [R] {
-        // Dispatch has no threads in a forked child.
-        guard count >= least, processors > 1, ForkMark.process == 1 else {
+        guard count >= least, hasThreads else {
             other()
             return (0..<count).map(body)
         }

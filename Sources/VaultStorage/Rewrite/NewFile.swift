@@ -16,12 +16,12 @@ struct NewFile: ~Copyable {
         case none
     }
 
-    /// Full frames are written at once, so that a large vault is never in memory twice.
-    static let groupLength = 8 << 20
+    /// Full frames are written at once and read back while the next ones are made: a large vault is never in memory
+    /// twice.
+    static let groupLength = 1 << 20
 
-    let page: HeaderPage
+    private let access: Access
     private let durable: DurableFile
-    private let keys: GenerationKeys
     private let environment: VaultEnvironment
     private var builder: FrameBuilder
     private var offset = Layout.firstFrame
@@ -29,8 +29,10 @@ struct NewFile: ~Copyable {
     private var open: [FrameBuilder.Pending] = []
     private var origins: [Origin] = []
     private var openBytes = 0
-    /// The commit up to which the file was read back.
+    /// The position up to which the file was read back.
     private var checked: Commit
+    /// The read-back of the frames after it.
+    private var check: Later<Result<Commit, StorageError>>?
     private(set) var moved = MovedValues()
 
     /// - Parameters:
@@ -52,11 +54,12 @@ struct NewFile: ~Copyable {
         checked = Commit(genesisOf: page, keys: keys)
         builder = FrameBuilder(after: checked.position, generation: header.generation)
         moved.places = [(old: UInt64, new: UInt64)](repeating: (0, 0), count: places)
+        access = Access(durable.file, page, keys)
         self.durable = durable
-        self.page = page
         self.environment = environment
-        self.keys = keys
     }
+
+    var page: HeaderPage { access.page }
 
     /// The single commit of the file.
     var tip: Commit {
@@ -85,7 +88,8 @@ struct NewFile: ~Copyable {
     /// Ends the transaction, and writes header and marks.
     mutating func finish() throws(StorageError) {
         if !open.isEmpty { try writeOpen(isLast: true) }
-        let head = Marks.page(page, naming: builder.position, keys: keys)
+        try endCheck()
+        let head = Marks.page(page, naming: builder.position, keys: access.keys)
         guard head.count <= environment.fileSystem.fileSizeLimit else { throw .inputOutput(.fileTooLarge, .write) }
         try attempt(.write, file.writeAll(head.span, at: 0))
         // The reserve is for a delete on a full disk; a disk that is already that full may do without it.
@@ -105,13 +109,13 @@ struct NewFile: ~Copyable {
         }
     }
 
-    /// Writes the open operations as frames, and reads the frames back.
+    /// Writes the open operations as frames, and begins to read the frames back.
     private mutating func writeOpen(isLast: Bool) throws(StorageError) {
         let (pending, origins) = (open, origins)
         var readBack = ReadBack(of: pending)
         var placed = MovedValues()
         swap(&placed, &moved)
-        builder.append(pending, isLast: isLast, keys: keys, random: environment.random) { index, offset in
+        builder.append(pending, isLast: isLast, keys: access.keys, random: environment.random) { index, offset in
             readBack.setOffset(offset, of: index)
             let operation = pending[index].operation
             placed.note(operation.span, origins[index], isAt: offset)
@@ -127,20 +131,45 @@ struct NewFile: ~Copyable {
         try attempt(.write, file.writeAll(bytes.span, at: offset))
         file.beginWriting(bytes.count, at: offset)
         offset += bytes.count
-        try check(readBack, isLast: isLast)
+        try endCheck()
+        let (access, start) = (access, checked)
+        let end = Commit(
+            position: builder.position, tagOffset: builder.lastTagOffset, count: 0, frames: builder.frames)
+        check = Later { [readBack] in
+            Result { () throws(StorageError) in
+                try access.check(readBack, from: start, to: end, isLast: isLast)
+                return end
+            }
+        }
     }
 
-    /// Checks that the frames after the checked point contain the operations, and no others.
-    private mutating func check(_ expected: ReadBack, isLast: Bool) throws(StorageError) {
-        let end = builder.position
+    private mutating func endCheck() throws(StorageError) {
+        if let check { checked = try check.value.get() }
+        check = nil
+    }
+}
+
+/// The parts of a new file with which any thread reads it back.
+private final class Access: Sendable {
+    let file: any VaultFile
+    let page: HeaderPage
+    let keys: GenerationKeys
+
+    init(_ file: any VaultFile, _ page: HeaderPage, _ keys: consuming GenerationKeys) {
+        (self.file, self.page) = (file, page)
+        self.keys = keys
+    }
+
+    /// Checks that the frames after `start` contain the operations, and no others.
+    func check(_ expected: ReadBack, from start: Commit, to end: Commit, isLast: Bool) throws(StorageError) {
+        let end = end.position
         // All frames count as committed, though the last frame of the transaction may not be there yet.
         let highest = isLast ? end : LogPosition(sequence: .max, end: 0, tag: Digest())
         var readBack = expected
         var reader = LogReader(file: file, size: end.end, generation: page.header.generation)
         let commits = try reader.walk(
-            from: checked, highest: highest, through: end.sequence, depth: .everything, keys: keys
+            from: start, highest: highest, through: end.sequence, depth: .everything, keys: keys
         ) { (operations, _) throws(StorageError) in operations.forEach { readBack.find($0) } }
         guard readBack.isComplete, commits.last?.position == (isLast ? end : nil) else { throw .damaged(.readBack) }
-        checked = Commit(position: end, tagOffset: builder.lastTagOffset, count: 0, frames: builder.frames)
     }
 }

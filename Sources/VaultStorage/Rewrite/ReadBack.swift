@@ -2,7 +2,7 @@
 internal import VaultFormat
 
 /// Whether frames have the intended operations: compares each as appended with each as read from the file, in order.
-struct ReadBack {
+struct ReadBack: Sendable {
     private let expected: [FrameBuilder.Pending]
     /// The offsets of the values in the file, by operation; `nil` where the appended operation has the offset.
     private var offsets: [UInt64?]

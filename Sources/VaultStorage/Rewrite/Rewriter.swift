@@ -4,13 +4,23 @@ internal import VaultCrypto
 internal import VaultFormat
 
 /// A vault file at one commit, for a reader while others continue to write.
-struct LogSnapshot: ~Copyable {
+///
+/// A class, which several threads read.
+final class LogSnapshot: Sendable {
     let file: any VaultFile
-    let page: HeaderPage
-    let keys: GenerationKeys
     let tip: Commit
     let records: RecordTable
+    private let page: HeaderPage
+    private let keys: GenerationKeys
 
+    init(
+        file: any VaultFile, page: HeaderPage, keys: consuming GenerationKeys, tip: Commit, records: RecordTable
+    ) {
+        (self.file, self.page, self.tip, self.records) = (file, page, tip, records)
+        self.keys = keys
+    }
+
+    /// Checks every frame up to the tip: see ``LogReader/check(_:_:_:through:)``.
     func check() throws(StorageError) { _ = try LogReader.check(file, page, keys, through: tip) }
 }
 
@@ -25,7 +35,7 @@ struct Rewriter: ~Copyable {
     private let isLarge: Bool
 
     init(
-        _ source: consuming LogSnapshot, _ header: Header, root: borrowing SecretBytes, in location: VaultLocation,
+        _ source: LogSnapshot, _ header: Header, root: borrowing SecretBytes, in location: VaultLocation,
         _ environment: VaultEnvironment
     ) throws(StorageError) {
         file = try NewFile(
@@ -48,8 +58,12 @@ struct Rewriter: ~Copyable {
 
     /// Checks and copies the file while others continue to write; syncs a large copy early, to leave little for later.
     mutating func copyBesideWriters() throws(StorageError) {
-        try source.check()
-        try copy()
+        let source = source
+        let checked = Later { Result { () throws(StorageError) in try source.check() } }
+        let copied = Result { () throws(StorageError) in try copy() }
+        // Damage of the source is reported first: the copy may have failed for it.
+        try checked.value.get()
+        try copied.get()
         if isLarge { try file.synchronizeEarly() }
     }
 

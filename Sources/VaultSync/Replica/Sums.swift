@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 internal import VaultCrypto
 package import VaultFormat
+internal import VaultStorage
 
 /// Numbers that two devices compare to find out whether they agree. A word is the first 8 bytes of BLAKE2b-256("VLT1
 /// sum" || x), and sums are modulo 2^64.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 internal import VaultCrypto
 internal import VaultFormat
+internal import VaultStorage
 
 // Checks of records against their addresses, by their bytes and the member's knowledge.
 

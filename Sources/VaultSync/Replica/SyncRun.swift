@@ -3,6 +3,7 @@ internal import Dispatch
 internal import Vault
 internal import VaultCrypto
 internal import VaultFormat
+internal import VaultStorage
 
 /// The state of one sync with one remote, from the first look at the remote's heads to the last upload. Nothing of it
 /// remains afterwards.
