@@ -21,6 +21,8 @@ package final class SimulatedDisk: VaultFileSystem {
         case fails(Errno)
         /// The process dies during the operation; a write completes only partially.
         case killed
+        /// A write changes the last of its bytes.
+        case spoils
     }
 
     /// Symbolic links at any position in a path: the given path and its target.
@@ -254,7 +256,7 @@ package final class SimulatedDisk: VaultFileSystem {
     /// Returns if the operation may happen; otherwise throws its error.
     func pass(_ step: Step) throws(Errno) {
         switch decide(step) {
-        case .done: return
+        case .done, .spoils: return
         case .fails(let errno): throw errno
         case .killed: throw .ioError
         }

@@ -145,11 +145,13 @@ final class SimulatedFile: VaultFile {
         let fate = disk.decide(.write)
         var count = bytes.count
         switch fate {
+        case .spoils: break
         case .done: if count > 1, disk.tearsWrite(random) { count = random.number(in: 1...count - 1) }
         case .fails(let errno): throw errno
         case .killed: count = random.number(in: 0...count)
         }
-        let part = bytes.array(0..<count)
+        var part = bytes.array(0..<count)
+        if case .spoils = fate { part[count - 1] ^= 1 }
         inode.state.withLock { $0.write(part.span, at: offset) }
         if case .killed = fate { throw .ioError }
         return count
@@ -168,7 +170,7 @@ final class SimulatedFile: VaultFile {
 
     private func synchronize(_ step: SimulatedDisk.Step) throws(Errno) {
         switch disk.decide(step) {
-        case .done: if !disk.lies(about: step) { inode.state.withLock { $0.synchronize() } }
+        case .done, .spoils: if !disk.lies(about: step) { inode.state.withLock { $0.synchronize() } }
         case .fails(let errno):
             disk.lose(inode, random)
             throw errno

@@ -13,13 +13,15 @@ struct ParallelCopyTests {
 
     /// Returns a store of items, each with an older version that has the same value. The settings come first in a
     /// rewrite, so the two versions of some items fall to different threads.
-    private static func store(in home: Home = Home("runs"), copiesBesideWriters: Bool = false) throws -> VaultStore {
+    private static func store(
+        in home: Home = Home("runs"), copiesBesideWriters: Bool = false, padding: Int = 0
+    ) throws -> VaultStore {
         var environment = home.environment()
         if copiesBesideWriters { environment.lockFreeCopyLength = 0 }
         let store = try VaultStore.create(
             at: home.path(), unlockedBy: Home.secret(), cost: .weakest, environment: environment)
         try store.keepHistory(3)
-        let secrets = try (0..<items).map { try Secret(text: "value \($0)") }
+        let secrets = try (0..<items).map { try Secret(text: "value \($0)" + String(repeating: " ", count: padding)) }
         try store.change { (session: inout WriteSession) throws(StorageError) in
             for secret in secrets {
                 let operation = Operation(
@@ -99,8 +101,10 @@ struct ParallelCopyTests {
         #expect(try store.verify(deep: true).opened == Self.items)
     }
 
-    @Test func `a changed box in any run stops the rewrite, and the file stays`() throws {
-        let store = try Self.store()
+    @Test(arguments: [false, true])
+    func `a changed box in any run stops the rewrite, and the file stays`(copiesBesideWriters: Bool) throws {
+        let home = Home("changed box")
+        let store = try Self.store(in: home, copiesBesideWriters: copiesBesideWriters)
         let generation = store.header.generation
         let last = try #require(store.records.sorted.last?.value)
         let file = store.log.file
@@ -109,5 +113,35 @@ struct ParallelCopyTests {
         try file.writeAll(box.span, at: Int(last.offset) + Layout.nonceLength)
         #expect(throws: StorageError.self) { try store.compact() }
         #expect(store.header.generation == generation)
+        #expect(try home.isTidy)
+    }
+
+    @Test func `a write that the disk changes stops the rewrite, whichever it is, and the file stays`() throws {
+        let home = Home("spoiled", disk: SimulatedDisk(tearsWrites: false, namesTemporaries: true))
+        let store = try Self.store(in: home, copiesBesideWriters: true, padding: 8192)
+        try store.settleMarks()
+        let values = try Home.values(of: store)
+        let bytes = try home.bytes()
+        let writes = Atomic(0)
+        func compact(spoiling spoiled: Int) throws {
+            writes.store(0, ordering: .relaxed)
+            home.disk.judge.withLock {
+                $0 = { step in
+                    guard step == .write else { return .done }
+                    return writes.add(1, ordering: .relaxed).oldValue == spoiled ? .spoils : .done
+                }
+            }
+            defer { home.disk.judge.withLock { $0 = nil } }
+            try store.compact()
+        }
+        // Five groups of frames, while other threads read back, and the header with the marks.
+        for spoiled in 0..<6 {
+            #expect(throws: StorageError.self) { try compact(spoiling: spoiled) }
+            #expect(try home.bytes() == bytes)
+            #expect(try home.isTidy)
+        }
+        try compact(spoiling: .max)
+        #expect(try Home.values(of: store) == values)
+        #expect(try store.verify(deep: true).opened == 2 * Self.items)
     }
 }
