@@ -33,10 +33,10 @@ struct FleetAgentTests {
         let shell = try Shell()
         let result = try shell.run(
             """
-            chmod 600 pass; mkdir bin records; mkfifo hangs; export PATH=$PWD/bin:$PATH
+            chmod 600 pass; mkdir bin records; mkfifo hangs; exec 9<>hangs; export PATH=$PWD/bin:$PATH
             cat > bin/ssh <<END
             #!/bin/sh
-            [ ! -e $PWD/hang ] || { echo >$PWD/hangs; exec sleep 1000; }
+            [ ! -e $PWD/hang ] || { echo >$PWD/hangs; exec sleep 100; }
             exec vault remote serve -- $PWD/records
             END
             chmod +x bin/ssh; vault init --kdf interactive --passphrase-file pass 2>/dev/null

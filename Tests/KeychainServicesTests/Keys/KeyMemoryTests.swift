@@ -74,6 +74,19 @@ struct KeyMemoryTests {
         }
     }
 
+    @Test func `a key works until the very end of its process`() async {
+        await #expect(processExitsWith: .success) {
+            // Handlers run in reverse order, so one that libcrypto registered later would run before.
+            atexit {
+                let key = try? KeyOrder(["type": "73", "bsiz": 256] as NSDictionary).make()
+                let data = Data("message".utf8) as CFData
+                let signature = key.flatMap { SecKeyCreateSignature($0, .ecdsaSignatureMessageX962SHA256, data, nil) }
+                if signature == nil { _exit(10) }
+            }
+            _ = try KeyOrder(["type": "73", "bsiz": 256] as NSDictionary).make()
+        }
+    }
+
     @Test func `64 threads use one key at once, and so does a child that was forked`() async {
         await #expect(processExitsWith: .success) {
             let order = try KeyOrder(["type": "73", "bsiz": 256] as NSDictionary)
