@@ -73,6 +73,7 @@ final class World {
     func startAgent() throws {
         var settings = AgentSettings(vault: path, version: "test")
         settings.clock = clock
+        settings.environment.strengthensSlots = false
         let server = try AgentServer(settings)
         // Removes the socket of the previous agent.
         self.socket = nil

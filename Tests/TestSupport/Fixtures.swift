@@ -2,6 +2,7 @@
 internal import FoundationEssentials
 internal import Synchronization
 package import SystemPackage
+internal import Vault
 package import VaultCrypto
 package import VaultStorage
 
@@ -142,6 +143,15 @@ extension VaultEnvironment {
         state: FilePath? = nil
     ) -> VaultEnvironment {
         VaultEnvironment(fileSystem: fileSystem, clock: clock, random: SeededRandom(seed), stateDirectory: state)
+    }
+
+    /// The system's environment with its own state. An unlock does not raise the weakest cost of a derivation to that
+    /// of a new vault, which would take most of a test's time.
+    package static func process(state: FilePath) -> VaultEnvironment {
+        var environment = VaultEnvironment.system
+        environment.stateDirectory = state
+        environment.strengthensSlots = false
+        return environment
     }
 }
 

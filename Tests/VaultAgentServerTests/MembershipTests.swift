@@ -42,8 +42,7 @@ struct MembershipTests {
     @Test func `a client that asks while the vault is locked changes nothing of the fleet`() throws {
         let pair = try Pair()
         let client = try pair.agent.unlocked()
-        var environment = VaultEnvironment.system
-        environment.stateDirectory = pair.agent.directory.path.appending("third-state")
+        let environment = VaultEnvironment.process(state: pair.agent.directory.path.appending("third-state"))
         let third = try Vault.create(
             at: pair.agent.directory.path.appending("third.vault"), passphrase: pair.agent.passphrase, cost: .weakest,
             environment: environment)
@@ -77,8 +76,7 @@ struct MembershipTests {
         var item = try Item.generic("s", "protected")
         item.attributes[.accessControl] = .data(AccessControl(.whenUnlocked, constraints: 1).encoded)
         try client.add(item)
-        var environment = VaultEnvironment.system
-        environment.stateDirectory = pair.agent.directory.path.appending("third-state")
+        let environment = VaultEnvironment.process(state: pair.agent.directory.path.appending("third-state"))
         let third = try Vault.create(
             at: pair.agent.directory.path.appending("third.vault"), passphrase: pair.agent.passphrase, cost: .weakest,
             environment: environment)

@@ -56,8 +56,7 @@ final class Pair {
         let folder = agent.directory.path.appending("share")
         try FileManager.default.createDirectory(atPath: folder.string, withIntermediateDirectories: true)
         url = RemoteURL(folder: folder)
-        var environment = VaultEnvironment.system
-        environment.stateDirectory = agent.directory.path.appending("other-state")
+        let environment = VaultEnvironment.process(state: agent.directory.path.appending("other-state"))
         other = try Vault.create(
             at: agent.directory.path.appending("other.vault"), passphrase: agent.passphrase, cost: .weakest,
             environment: environment, accessGroups: .standard)

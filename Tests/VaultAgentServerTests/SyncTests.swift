@@ -203,8 +203,7 @@ struct SyncTests {
     @Test func `an agent lets a device in whose code it is given`() throws {
         let pair = try Pair()
         let client = try pair.agent.unlocked()
-        var environment = VaultEnvironment.system
-        environment.stateDirectory = pair.agent.directory.path.appending("third-state")
+        let environment = VaultEnvironment.process(state: pair.agent.directory.path.appending("third-state"))
         let third = try Vault.create(
             at: pair.agent.directory.path.appending("third.vault"), passphrase: pair.agent.passphrase, cost: .weakest,
             environment: environment, accessGroups: .standard)

@@ -46,9 +46,7 @@ final class TestAgent {
     init(makesVault: Bool = true, _ change: (inout AgentSettings) throws -> Void = { _ in }) throws {
         directory = try TemporaryDirectory()
         passphrase = try .of("pass")
-        var environment = VaultEnvironment.system
-        environment.stateDirectory = directory.path.appending("state")
-        self.environment = environment
+        environment = .process(state: directory.path.appending("state"))
         address = directory.path.appending("run").appending("agent.sock")
         if makesVault {
             try Vault.create(

@@ -30,11 +30,9 @@ final class TestBrowserHouse: BrowserHouse {
 
     init(_ directory: TemporaryDirectory) throws {
         self.directory = directory
-        var environment = VaultEnvironment.system
-        environment.stateDirectory = directory.path.appending("state")
         vault = try Vault.create(
-            at: directory.path.appending("v.vault"), passphrase: .of("pass"), cost: .weakest, environment: environment,
-            accessGroups: ["default", "*"])
+            at: directory.path.appending("v.vault"), passphrase: .of("pass"), cost: .weakest,
+            environment: .process(state: directory.path.appending("state")), accessGroups: ["default", "*"])
     }
 
     let browser = "firefox-esr"

@@ -97,11 +97,7 @@ final class TestHouse: DoorHouse {
         try Data("{\"rules\": [\(rules)]}".utf8).write(to: URL(filePath: policy.string))
     }
 
-    var environment: VaultEnvironment {
-        var environment = VaultEnvironment.system
-        environment.stateDirectory = directory.appending("state")
-        return environment
-    }
+    var environment: VaultEnvironment { .process(state: directory.appending("state")) }
 
     /// Waits until the person is asked.
     func hasBegun() { #expect(begun.wait(timeout: Patience.deadline) == .success) }
