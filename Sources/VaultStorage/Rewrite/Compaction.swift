@@ -95,23 +95,24 @@ extension VaultStore {
         purging purged: Purge = Purge(), for recipient: HandoverSlot? = nil
     ) throws(StorageError) {
         location.removeLeftovers()
-        try checkEverything()
-        var next = try nextHeader(slots: slots, above: anchors)
-        next.requiredFeatures |= features
-        let leavesOut = next.hasPassphrase != header.hasPassphrase || !purged.isEmpty
-        var rewriter = try makeRewriter(next, in: location)
-        try rewriter.copy(without: purged)
+        func copy() throws(StorageError) -> Rewriter {
+            var next = try nextHeader(slots: slots, above: anchors)
+            next.requiredFeatures |= features
+            var rewriter = try makeRewriter(next, in: location)
+            try rewriter.copyChecked(without: purged)
+            return rewriter
+        }
+        let rewriter: Rewriter
+        do throws(StorageError) { rewriter = try copy() } catch {
+            // Data that was read but not durable may have vanished: the handle starts over before reporting damage.
+            guard case .damaged = error else { throw error }
+            try reopen()
+            rewriter = try copy()
+        }
+        let leavesOut = rewriter.hasPassphrase != header.hasPassphrase || !purged.isEmpty
         try replaceFile(with: rewriter, for: recipient)
         // The table still contains what was left out.
         if leavesOut { log.lose() }
-    }
-
-    /// Data that was read but not durable may have vanished: the handle starts over before reporting damage.
-    func checkEverything() throws(StorageError) {
-        do throws(StorageError) { try log.check() } catch {
-            try reopen()
-            try log.check()
-        }
     }
 
     /// The header of the next generation.

@@ -49,6 +49,9 @@ struct Rewriter: ~Copyable {
     /// The commit that was copied.
     var sourceTip: Commit { source.tip }
 
+    /// Whether the new file has a slot that takes a passphrase.
+    var hasPassphrase: Bool { file.page.header.hasPassphrase }
+
     /// Whether this is a copy of that file.
     func isOf(_ log: borrowing Log) -> Bool { source.file === log.file }
 
@@ -58,17 +61,22 @@ struct Rewriter: ~Copyable {
 
     /// Checks and copies the file while others continue to write; syncs a large copy early, to leave little for later.
     mutating func copyBesideWriters() throws(StorageError) {
-        let source = source
-        let checked = Later { Result { () throws(StorageError) in try source.check() } }
-        let copied = Result { () throws(StorageError) in try copy() }
-        // Damage of the source is reported first: the copy may have failed for it.
-        try checked.value.get()
-        try copied.get()
+        try copyChecked()
         if isLarge { try file.synchronizeEarly() }
     }
 
+    /// Copies the remaining records while another thread checks the file.
+    mutating func copyChecked(without purged: VaultStore.Purge = VaultStore.Purge()) throws(StorageError) {
+        let source = source
+        let checked = Later { Result { () throws(StorageError) in try source.check() } }
+        let copied = Result { () throws(StorageError) in try copy(without: purged) }
+        // Damage of the source is reported first: the copy may have failed for it.
+        try checked.value.get()
+        try copied.get()
+    }
+
     /// Copies the remaining records, and the boxes of their values unchanged.
-    mutating func copy(without purged: VaultStore.Purge = VaultStore.Purge()) throws(StorageError) {
+    mutating func copy(without purged: VaultStore.Purge) throws(StorageError) {
         let layout = layOut(without: purged)
         let (source, records) = (self.source.file, self.source.records)
         var next = 0
@@ -187,7 +195,7 @@ struct Rewriter: ~Copyable {
     private func layOut(without purged: VaultStore.Purge) -> [Live] {
         let records = source.records
         // Items that require a passphrase are removed if the new file has none.
-        let hasPassphrase = file.page.header.hasPassphrase
+        let hasPassphrase = hasPassphrase
         func stays(_ operation: Span<UInt8>) -> Bool {
             hasPassphrase || Operation.protection(of: operation) != .whenPasscodeSetThisDeviceOnly
         }
