@@ -9,7 +9,7 @@ static const uint64_t without_exit_handler = 0x00080000; // OPENSSL_INIT_NO_ATEX
 
 static long find(void *library, const struct ccrypto_function *functions, size_t count) {
     if (!library) return -ENOENT;
-    // As the process exits, libcrypto would free what the destructors of threads that end just then still use.
+    // libcrypto's exit handler frees state that the destructors of threads which end at that moment still use.
     int (*initialize)(uint64_t, const void *) = dlsym(library, "OPENSSL_init_crypto");
     if (!initialize || initialize(without_exit_handler, NULL) != 1) return -ENOSYS;
     for (size_t index = 0; index < count; index++)

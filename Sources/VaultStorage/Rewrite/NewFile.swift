@@ -31,7 +31,7 @@ struct NewFile: ~Copyable {
     private var openBytes = 0
     /// The position up to which the file was read back.
     private var checked: Commit
-    /// The read-back of the frames after it.
+    /// The read-back of the frames after that position, on another thread.
     private var check: Later<Result<Commit, StorageError>>?
     private(set) var moved = MovedValues()
 

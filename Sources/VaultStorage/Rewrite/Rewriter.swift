@@ -5,7 +5,7 @@ internal import VaultFormat
 
 /// A vault file at one commit, for a reader while others continue to write.
 ///
-/// A class, which several threads read.
+/// A class, so that several threads can read one value.
 final class LogSnapshot: Sendable {
     let file: any VaultFile
     let tip: Commit
