@@ -77,7 +77,7 @@ let package = Package(
         .target(name: "CPostgres"),
         .target(name: "VaultCrypto", dependencies: ["CSodium", "CLinux", "CCrypto"], swiftSettings: settings),
         .target(name: "VaultFormat", swiftSettings: settings),
-        // Descriptors that close themselves.
+        // Descriptors that close themselves, and the status and names of files.
         .target(name: "VaultSystem", dependencies: ["CLinux", system], swiftSettings: settings),
         .target(
             name: "VaultStorage",
@@ -85,7 +85,7 @@ let package = Package(
             swiftSettings: settings),
         .target(
             name: "Vault",
-            dependencies: ["VaultStorage", "VaultFormat", "VaultCrypto", system],
+            dependencies: ["VaultSystem", "VaultStorage", "VaultFormat", "VaultCrypto", system],
             swiftSettings: settings),
         .target(
             name: "VaultAgent",
@@ -170,8 +170,7 @@ let package = Package(
         .target(
             name: "TestSupport",
             dependencies: [
-                "Vault", "VaultStorage", "VaultFormat", "VaultCrypto", "CLinux",
-                system,
+                "VaultSystem", "Vault", "VaultStorage", "VaultFormat", "VaultCrypto", "CLinux", system,
             ],
             path: "Tests/TestSupport", swiftSettings: settings),
         // Cases that the dependent package in Tests/Dependent runs in a release build, and the tests here as well.
@@ -199,7 +198,9 @@ let package = Package(
             swiftSettings: testSettings),
         .testTarget(
             name: "VaultTests",
-            dependencies: ["Vault", "VaultStorage", "VaultFormat", "VaultCrypto", "TestSupport", system],
+            dependencies: [
+                "VaultSystem", "Vault", "VaultStorage", "VaultFormat", "VaultCrypto", "TestSupport", system,
+            ],
             swiftSettings: testSettings),
         .testTarget(
             name: "VaultAgentTests",

@@ -167,7 +167,7 @@ static long milliseconds(void) {
     return now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
-// libfido2 tells a key that was removed from one that stays silent only by the time that has passed.
+// libfido2 returns the same error for a removed key and a silent one; only the elapsed time differs.
 static int timed(int result, long start) {
     return result == ERR_RX && milliseconds() - start >= patience ? CFIDO_TIMED_OUT : result;
 }

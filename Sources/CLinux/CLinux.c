@@ -192,13 +192,25 @@ int clinux_wait_for_input(int input, int signals) {
     }
 }
 
-// Ignores the signals that an agent receives by another way, and SIGPIPE, so that a client that does not read cannot
-// end it.
-void clinux_ignore_agent_signals(void) {
-    signal(SIGTERM, SIG_IGN);
-    signal(SIGINT, SIG_IGN);
-    signal(SIGHUP, SIG_IGN);
+static void end_signals(sigset_t *set) {
+    sigemptyset(set);
+    sigaddset(set, SIGTERM);
+    sigaddset(set, SIGINT);
+    sigaddset(set, SIGHUP);
+}
+
+// Keeps the signals that a server handles pending until they are released: ignored ones would be lost. SIGPIPE is
+// ignored from now on, so that a client that does not read cannot end the server.
+void clinux_hold_end_signals(void) {
+    sigset_t set;
+    end_signals(&set);
+    pthread_sigmask(SIG_BLOCK, &set, NULL);
     signal(SIGPIPE, SIG_IGN);
+}
+void clinux_release_end_signals(void) {
+    sigset_t set;
+    end_signals(&set);
+    pthread_sigmask(SIG_UNBLOCK, &set, NULL);
 }
 
 // SIG_IGN is a cast. Exceeding the file-size limit is then an error of the write and does not end the process.

@@ -40,7 +40,7 @@ struct _CCCryptor {
     size_t held_length;
     // Whether `held` is the last block, decrypted, whose output had no room.
     int is_opened;
-    // GCM. libcrypto does not tell the tag of a decryption, so a second context encrypts the plaintext again.
+    // GCM. libcrypto does not return the tag when it decrypts, so a second context encrypts the plaintext again.
     cipher_context *again;
     int has_vector, has_ended;
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// For sources that say `import Security` and must not be touched. Code of one's own imports KeychainServices: a module
-// of this name makes `canImport(Security)` true for everything that is built beside it.
+// For sources that say `import Security` and must stay unchanged. New code should import KeychainServices: a module of
+// this name makes `canImport(Security)` true for everything that is built beside it.
 @_exported public import KeychainServices

@@ -3,6 +3,7 @@ internal import FoundationEssentials
 public import SystemPackage
 internal import VaultCrypto
 public import VaultStorage
+internal import VaultSystem
 
 extension VaultEnvironment {
     /// The real disk, clock and randomness, and the directories named by environment variables.

@@ -184,7 +184,7 @@ extension ParameterFlaw {
 }
 
 extension VaultError {
-    init(_ error: StorageError) {
+    package init(_ error: StorageError) {
         switch error {
         case .locked: self = .locked
         default: self = .storage(error)

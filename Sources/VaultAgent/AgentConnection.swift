@@ -43,11 +43,8 @@ struct AgentConnection: ~Copyable {
             throw .storage(.resourceUnavailable)
         }
         let connection = AgentConnection(opened, inbox)
-        var (peer, user): (Int32, UInt32) = (0, 0)
         // The process that made the socket would receive the passphrase.
-        guard unsafe clinux_peer(connection.descriptor, &peer, &user) == 0, user == geteuid() else {
-            throw .agent(.refused)
-        }
+        guard Descriptor.peer(of: connection.descriptor)?.user == geteuid() else { throw .agent(.refused) }
         return connection
     }
 

@@ -221,8 +221,3 @@ extension Refusal {
         }
     }
 }
-
-extension VaultError {
-    /// Makes the error of the storage, outside of a vault.
-    init(storage error: StorageError) { self = error == .locked ? .locked : .storage(error) }
-}

@@ -190,11 +190,8 @@ extension CommandLineTool {
 extension CommandError {
     init(_ error: CryptoError) {
         switch error {
-        case .authenticationFailed: self.init(.wrongPassphrase, "wrong passphrase")
         case .outOfMemory, .unavailable: self.init(.resources, "not enough memory")
-        case .unacceptableKeyFile: self.init(StorageError.unacceptableKeyFile)
-        case .unacceptablePassphrase(let flaw): self.init(StorageError.unacceptablePassphrase(flaw))
-        case .unacceptableRecoveryCode(let flaw): self.init(StorageError.unacceptableRecoveryCode(flaw))
+        default: self.init(StorageError(error))
         }
     }
 }

@@ -18,8 +18,11 @@ struct Scratch: ~Copyable {
         for place in ["/dev/shm", runtime].compactMap({ $0 }) where isInMemory(place) {
             let path = place + "/vault.tmp-" + hexadecimalName()
             let unfinished = try DirectoryGuard(path)
-            if unsafe mkdir(path, 0o700) == 0 { return Scratch(path: path, unfinished: unfinished) }
-            unfinished.letGo()
+            do throws(Errno) { try Names.makeDirectory(path) } catch {
+                unfinished.letGo()
+                continue
+            }
+            return Scratch(path: path, unfinished: unfinished)
         }
         throw CommandError(
             .inputOutput, "there is no directory in memory to put secrets into", hint: "mount a tmpfs at /dev/shm")

@@ -54,7 +54,7 @@ package enum SecurityKeyError: Error, Equatable, Sendable {
         }
     }
 
-    /// The numbers of fido/err.h. The connection's own errors are those of reports that could not be sent or read.
+    /// The error numbers of fido/err.h; the two negative ones mean that a report could not be sent or read.
     private static let ofStatus: [CInt: SecurityKeyError] = [
         -1: .removed, -2: .removed, 0x06: .busy, 0x2b: .unsuitable, 0x2e: .noCredential, 0x31: .wrongPIN,
         0x32: .pinBlocked, 0x34: .needsReinsertion, 0x35: .noPIN, 0x36: .unverified, 0x37: .unacceptablePIN,

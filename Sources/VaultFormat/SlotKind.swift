@@ -54,7 +54,7 @@ extension KeySlot {
         /// A FIDO2 security key.
         case fido2
 
-        /// Whether a person must be at the keeper, with a touch: no program may ask for the secret by itself.
+        /// Whether a person must touch the keeper: no program can get the secret alone.
         public var needsPerson: Bool { self == .fido2 }
 
         /// The name shown to people.

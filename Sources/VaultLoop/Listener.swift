@@ -57,9 +57,8 @@ package final class Listener {
         while true {
             do throws(Errno) {
                 let client = try Descriptor(clinux_accept(socket.number, sendingPatience))
-                var (process, user): (Int32, UInt32) = (0, 0)
-                if unsafe clinux_peer(client.number, &process, &user) == 0 {
-                    return Peer(socket: client, process: process, user: user)
+                if let peer = Descriptor.peer(of: client.number) {
+                    return Peer(socket: client, process: peer.process, user: peer.user)
                 }
             } catch {
                 guard error != .connectionAbort, error != .interrupted else { continue }

@@ -23,7 +23,7 @@ final class MemorySSHKey: Sendable {
 
 /// The clocks of an agent.
 struct SSHClock: Sendable {
-    /// A monotonic clock that goes on while the machine sleeps.
+    /// A monotonic clock that also counts the time that the machine sleeps.
     let now: @Sendable () -> ContinuousClock.Instant
     /// Wall-clock time, in seconds since 1970.
     let seconds: @Sendable () -> UInt64

@@ -38,8 +38,7 @@ final class SSHPrivateKey: Sendable {
 
     // MARK: Reading
 
-    /// Reads a key in the format of a key file, and of ssh-add(1): the type, a certificate if the type is that of one,
-    /// and the numbers.
+    /// Reads a key as in key files and ssh-add(1): the type, the certificate for a certificate's type, and the numbers.
     ///
     /// - Parameter certificate: receives the certificate.
     /// - Throws: `.untrue` if the numbers do not belong to one key; `.securityKey`, `.unsupported`, `.malformed`.

@@ -18,7 +18,7 @@ enum SSHPublicKey: Hashable, Sendable {
         try reader.finish()
     }
 
-    /// Reads the numbers after the type, which is that of a plain key.
+    /// Reads the numbers after the type, which is a plain key's.
     init(_ type: String, _ reader: inout SSHReader, _ bytes: Span<UInt8>) throws(SSHRefusal) {
         if type == SSHPublicKey.ed25519Type {
             let point = try reader.data(bytes)

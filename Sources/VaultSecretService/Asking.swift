@@ -4,7 +4,7 @@ internal import VaultDoorKit
 
 /// The pending question to the user, and the processes that the user has refused.
 struct Asking {
-    var question: Question?
+    private(set) var question: Question?
     private var refusals = Refusals()
     private let beginning = ContinuousClock.now
 
@@ -12,6 +12,19 @@ struct Asking {
 
     /// Whether the user has refused the client so often that it has to rest.
     mutating func isResting(_ client: DoorClient) -> Bool { refusals.isResting([client.name], at: sinceBeginning) }
+
+    mutating func begin(_ question: Question) { self.question = question }
+
+    mutating func end(_ question: Question) { if self.question === question { self.question = nil } }
+
+    /// Withdraws the pending question.
+    func stop() { question?.stop.stop() }
+
+    /// Withdraws the pending question if nothing else waits for it.
+    func leave(_ holder: Question.Holder) { question?.leave(holder) }
+
+    /// - Returns: whether a search of the program waited for the user, and has been answered.
+    func giveUpOne(of program: ServiceProgram) -> Bool { question?.giveUpOne(of: program) == true }
 
     mutating func noteEnd(of question: Question, _ outcome: PromptOutcome) {
         if outcome == .done { refusals.forget(question.clients.map(\.name)) }

@@ -3,7 +3,7 @@
 /// The calls in progress, and those that wait for their turn or for the user.
 struct CallTurns {
     /// The number of calls being answered, without those that wait for the user.
-    var underWay = 0
+    private(set) var underWay = 0
     /// The number of calls that gather secrets of many items, and the calls that wait for their turn.
     private var gathering: (count: Int, waiting: [CheckedContinuation<Void, Never>]) = (0, [])
     /// The number of searches of each program that wait for the user.
@@ -15,6 +15,13 @@ struct CallTurns {
     private static let mostGatherings = 2
     /// The maximum number of searches that wait for the user, of one program and of all.
     private static let mostSearches = (ofOne: 256, ofAll: 1024)
+
+    /// Whether another call may begin.
+    var hasRoom: Bool { underWay < CallTurns.mostCalls }
+
+    mutating func begin() { underWay += 1 }
+
+    mutating func end() { underWay -= 1 }
 
     /// - Returns: `false` if the call must wait: see ``wait(_:)``.
     mutating func beginGathering() -> Bool {

@@ -5,17 +5,6 @@ internal import VaultAgent
 internal import VaultBus
 internal import VaultDoorKit
 
-/// Schedules the signals with whole lists: programs expect whole lists, and their cost grows with the number of items.
-struct ListTimer {
-    /// The views whose lists are to be sent.
-    var waiting: Set<ObjectIdentifier> = []
-    /// The time of the last signal for each view.
-    var sent: [ObjectIdentifier: ContinuousClock.Instant] = [:]
-
-    static let afterChange = Duration.milliseconds(250)
-    static let between = Duration.seconds(1)
-}
-
 extension SecretService {
     /// The signals with the path of an object as argument.
     enum Event: String {
@@ -36,7 +25,7 @@ extension SecretService {
 
     /// Follows the changes of the vault, for the lifetime of the view.
     func follow(_ changes: ChangeSequence, _ view: VaultView) {
-        view.watching = Task { [weak view] in
+        let task = Task { [weak view] in
             // Reports of deleted items name their collections.
             if let view { _ = try? await list(view) }
             for await change in changes {
@@ -45,6 +34,7 @@ extension SecretService {
             }
             if let view { drop(view) }
         }
+        view.keep(watching: task)
     }
 
     private func heard(_ change: ItemChange, _ view: VaultView) async {
@@ -152,7 +142,7 @@ extension SecretService {
     func noteUnlocked(_ view: VaultView) -> Task<Void, Never> {
         view.turn(isUnlocked: true)
         // The pending question is settled.
-        asking.question?.stop.stop()
+        asking.stop()
         return Task {
             let groups = (try? await list(view))?.groups ?? []
             // If the vault was locked meanwhile, clients were notified of that, which takes precedence.
@@ -212,14 +202,11 @@ extension SecretService {
     /// Schedules the signal with whole lists, rather than sending it for each change.
     func noteLists(_ view: VaultView) {
         let key = ObjectIdentifier(view)
-        guard lists.waiting.insert(key).inserted else { return }
-        var rest = ListTimer.afterChange
-        if let sent = lists.sent[key] { rest = max(rest, sent + ListTimer.between - .now) }
+        guard let rest = lists.schedule(key) else { return }
         Task { [weak view] in
             await DoorWorker.pause(for: rest)
-            lists.waiting.remove(key)
-            guard let view, !view.isClosed else { return lists.sent[key] = nil }
-            lists.sent[key] = .now
+            lists.end(key, isOpen: view?.isClosed == false)
+            guard let view, !view.isClosed else { return }
             await sendLists(view)
         }
     }

@@ -21,7 +21,7 @@ extension SecretService {
     /// - Throws: `.tooMany`.
     func checkWaiting(_ client: ServiceClient) throws(ServiceRefusal) {
         guard let most = try turns.programToGiveWay(to: client.program) else { return }
-        guard asking.question?.giveUpOne(of: most) == true else { throw CallTurns.tooMany }
+        guard asking.giveUpOne(of: most) else { throw CallTurns.tooMany }
     }
 
     /// Returns the placeholder of a search until the vault is unlocked.

@@ -113,13 +113,13 @@ extension SecretService {
             if case .createCollection = prompt.purpose { makes = !house.hasVault }
             let outcome = await ask(
                 .prompt(number), client, patience: SecretService.patience, makesVault: makes)
-            asking.question?.leave(.prompt(number))
+            asking.leave(.prompt(number))
             await complete(number, client, isDone: outcome == .done)
         }
     }
 
     func dismiss(_ number: Int, _ client: ServiceClient) {
-        asking.question?.leave(.prompt(number))
+        asking.leave(.prompt(number))
         Task { await complete(number, client, isDone: false) }
     }
 
@@ -177,7 +177,7 @@ extension SecretService {
         } else {
             guard house.canAsk, let new = Question() else { return .unavailable }
             question = new
-            asking.question = question
+            asking.begin(question)
             question.join(holder, client.process)
             let (house, process, stop) = (house, client.process, question.stop)
             let shown = shownPrompts
@@ -207,7 +207,7 @@ extension SecretService {
     private func stopWaiting(for question: Question?, _ number: Int) { question?.answer(number, nil) }
 
     private func end(_ question: Question, _ outcome: PromptOutcome) async {
-        if asking.question === question { asking.question = nil }
+        asking.end(question)
         var outcome = outcome
         // The vault may have been unlocked elsewhere, which ends the question.
         for client in holdings.clients.values where question.clients.contains(client.process) {

@@ -127,7 +127,7 @@ package actor SecretService {
         do throws(BusError) {
             for _ in 0..<CallTurns.mostCalls where isServing {
                 // The next finished call makes room.
-                guard turns.underWay < CallTurns.mostCalls else { return .none }
+                guard turns.hasRoom else { return .none }
                 switch try connection.next() {
                 case .message(let message): take(message)
                 case .progress: continue
@@ -152,7 +152,7 @@ package actor SecretService {
         isServing = false
         isClosing = true
         views.closeAll()
-        asking.question?.stop.stop()
+        asking.stop()
         ended(.busLost)
     }
 
@@ -170,7 +170,7 @@ package actor SecretService {
 
     private func stopAsking() {
         isClosing = true
-        asking.question?.stop.stop()
+        asking.stop()
     }
 
     func take(_ message: BusMessage) {
@@ -193,12 +193,12 @@ package actor SecretService {
                 holdings.noteListsRead(by: sender)
             }
             if try answerAtOnce(message, object, call, client) { return }
-            turns.underWay += 1
+            turns.begin()
             Task {
                 do throws(ServiceRefusal) { try await answer(message, object, call, client) } catch {
                     refuse(message, error)
                 }
-                turns.underWay -= 1
+                turns.end()
             }
         } catch { refuse(message, error) }
     }
@@ -249,8 +249,8 @@ package actor SecretService {
     private func forgetClient(_ name: String) {
         arriving[name] = nil
         guard let (client, prompts) = holdings.remove(name) else { return }
-        for number in prompts { asking.question?.leave(.prompt(number)) }
-        asking.question?.leave(.search(name))
+        for number in prompts { asking.leave(.prompt(number)) }
+        asking.leave(.search(name))
         let rest = holdings.clients.values
         if !rest.contains(where: { MemoryKey($0) == MemoryKey(client) }) { memories.forget(MemoryKey(client)) }
         if !rest.contains(where: { $0.process == client.process }) { views.remove(client.process) }

@@ -25,7 +25,7 @@ final class VaultView {
     private var epoch = 0
     private var changes = 0
     private(set) var isClosed = false
-    var watching: Task<Void, Never>?
+    private var watching: Task<Void, Never>?
     private var cache: [UUID: ServedItem] = [:]
     private var cached: [UUID] = []
     private var missed: [(inout ItemList) -> Void] = []
@@ -92,6 +92,9 @@ final class VaultView {
         guard !isConfined, case .group(let group) = item.collection else { return true }
         return !ProcessTable.isApplication(group)
     }
+
+    /// Keeps the task that follows the changes of the vault; it ends with the view.
+    func keep(watching task: Task<Void, Never>) { watching = task }
 
     func close() {
         isClosed = true

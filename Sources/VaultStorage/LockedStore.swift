@@ -2,6 +2,7 @@
 package import SystemPackage
 package import VaultCrypto
 package import VaultFormat
+internal import VaultSystem
 
 /// The keys of a vault, from a slot.
 package struct UnlockedKeys: ~Copyable {

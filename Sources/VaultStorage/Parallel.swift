@@ -28,7 +28,7 @@ package enum Parallel {
         let parts = min(processors * partsPerProcessor, count)
         let results = Mutex([[R]](repeating: [], count: parts))
         withoutActuallyEscaping(other) { other in
-            // One iteration alone calls it.
+            // Only the iteration with the number 0 calls it.
             nonisolated(unsafe) let other = other
             DispatchQueue.concurrentPerform(iterations: parts + 1) { number in
                 guard number > 0 else { return unsafe other() }

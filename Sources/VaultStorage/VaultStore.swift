@@ -2,6 +2,7 @@
 internal import SystemPackage
 internal import VaultCrypto
 package import VaultFormat
+internal import VaultSystem
 
 /// An unlocked vault file: its records, and the commits that change them.
 ///

@@ -62,6 +62,12 @@ package import SystemPackage
         return (Int(status.st_size), UInt32(status.st_mode & 0o7777))
     }
 
+    /// The process and the effective user at the other end of a connected socket, when they connected.
+    package static func peer(of socket: Int32) -> (process: Int32, user: UInt32)? {
+        var (process, user): (Int32, UInt32) = (0, 0)
+        return unsafe clinux_peer(socket, &process, &user) == 0 ? (process, user) : nil
+    }
+
     /// Reads to the end, or until `most` bytes were read. For bytes that are not secret.
     package func readAll(most: Int) throws(Errno) -> [UInt8] {
         var bytes: [UInt8] = []

@@ -5,6 +5,7 @@ package import SystemPackage
 internal import Vault
 package import VaultCrypto
 package import VaultStorage
+internal import VaultSystem
 
 /// A directory of a single test, removed with the value.
 package final class TemporaryDirectory: Sendable {

@@ -3,6 +3,7 @@ internal import Synchronization
 internal import SystemPackage
 internal import VaultFormat
 internal import VaultStorage
+internal import VaultSystem
 
 final class SimulatedDirectory: VaultDirectory {
     let path: FilePath

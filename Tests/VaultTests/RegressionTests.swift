@@ -7,6 +7,7 @@ import Testing
 import Vault
 import VaultCrypto
 import VaultStorage
+import VaultSystem
 
 struct TransactionTests {
     @Test func `a transaction sees and reads what it did itself`() throws {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 internal import SystemPackage
-internal import VaultStorage
 internal import VaultFormat
+internal import VaultStorage
+internal import VaultSystem
 
 /// The length and the last MAC of an audit log, in a file beside it, by which missing lines at the end, or a missing
 /// log, are detected.

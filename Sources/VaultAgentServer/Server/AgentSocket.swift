@@ -28,14 +28,12 @@ package struct AgentSocket: ~Copyable {
     /// The path at which clients look for the socket.
     package struct Location: Sendable {
         fileprivate let path: FilePath
-        fileprivate let device: dev_t
-        fileprivate let inode: ino_t
+        fileprivate let socket: FileStatus
 
         /// Whether the path still leads to this socket: the directory is removed when its user logs out, and then no
         /// client can find the agent.
         package var isTaken: Bool {
-            var status = stat()
-            return unsafe lstat(path.string, &status) == 0 && status.st_dev == device && status.st_ino == inode
+            (try? FileStatus(at: path.string))?.isSameFile(as: socket) == true
         }
     }
 
@@ -43,10 +41,14 @@ package struct AgentSocket: ~Copyable {
     package static func make(_ path: FilePath) throws(AgentSocketError) -> AgentSocket {
         let directory = path.removingLastComponent()
         // The system or the user makes the directories above.
-        if unsafe mkdir(directory.string, 0o700) != 0, errno != EEXIST { throw .system(Errno(rawValue: errno)) }
-        var status = stat()
-        guard unsafe stat(directory.string, &status) == 0 else { throw .system(Errno(rawValue: errno)) }
-        guard status.st_mode & S_IFMT == S_IFDIR, status.st_uid == geteuid(), status.st_mode & 0o077 == 0 else {
+        do throws(Errno) { try Names.makeDirectory(directory.string) } catch {
+            guard error == .fileExists else { throw .system(error) }
+        }
+        let place: FileStatus
+        do throws(Errno) { place = try FileStatus(at: directory.string, followsLink: true) } catch {
+            throw .system(error)
+        }
+        guard place.kind == .directory, place.owner == geteuid(), place.mode & 0o077 == 0 else {
             throw .directory(directory)
         }
         let name = directory.appending(".\(path.lastComponent?.string ?? "agent").lock").string
@@ -56,20 +58,20 @@ package struct AgentSocket: ~Copyable {
         }
         guard clinux_lock(lock.number, CLINUX_LOCK_EXCLUSIVE) == 0 else { throw .running }
         // Only the agent that holds the lock may remove the old socket.
-        if unsafe lstat(path.string, &status) == 0 {
-            guard status.st_mode & S_IFMT == S_IFSOCK, status.st_uid == geteuid() else { throw .inTheWay(path) }
+        if let old = try? FileStatus(at: path.string) {
+            guard old.kind == .socket, old.owner == geteuid() else { throw .inTheWay(path) }
             // systemd may listen there for an agent that it has started, or will start.
             let other = unsafe clinux_connect_unix(path.string, 1)
             // A connection is closed at once.
             _ = try? Descriptor(other)
             guard CInt(-other) == ECONNREFUSED || CInt(-other) == ENOENT else { throw .running }
-            unsafe unlink(path.string)
+            try? Names.removeFile(path.string)
         }
-        let bound: Descriptor
-        do throws(Errno) { bound = try Descriptor(unsafe clinux_bind_unix(path.string)) } catch { throw .system(error) }
-        guard unsafe lstat(path.string, &status) == 0 else { throw .system(Errno(rawValue: errno)) }
-        let location = Location(path: path, device: status.st_dev, inode: status.st_ino)
-        return AgentSocket(bound.take(), location, lock)
+        do throws(Errno) {
+            let bound = try Descriptor(unsafe clinux_bind_unix(path.string))
+            let location = Location(path: path, socket: try FileStatus(at: path.string))
+            return AgentSocket(bound.take(), location, lock)
+        } catch { throw .system(error) }
     }
 
     private init(_ descriptor: Int32, _ location: Location, _ lock: consuming Descriptor) {
@@ -79,7 +81,7 @@ package struct AgentSocket: ~Copyable {
     }
 
     /// Removes the socket, unless another one has replaced it.
-    deinit { if location.isTaken { unsafe unlink(location.path.string) } }
+    deinit { if location.isTaken { try? Names.removeFile(location.path.string) } }
 
     /// The listening socket from systemd: `$LISTEN_PID` and `$LISTEN_FDS` of sd_listen_fds(3). `nil` if there is none
     /// for this process.

@@ -120,8 +120,7 @@ struct Agent: ParsableCommand {
 
     private func serve() throws {
         if !allowHibernation { SecretBytes.keepsKeysApart = true }
-        // The name shown by ps(1) and top(1).
-        unsafe clinux_set_name("vault-agent")
+        Names.nameProcess("vault-agent")
         let server: AgentServer
         let settings = try settings { kill(getpid(), SIGTERM) }
         do throws(PolicyError) { server = try AgentServer(settings) } catch { throw CommandError(error) }
@@ -141,13 +140,19 @@ struct Agent: ParsableCommand {
 
     private func serve(_ server: AgentServer, on descriptor: Int32, at location: AgentSocket.Location? = nil) throws {
         if !locked, vault.unlocking.hasSource { try unlock(server) }
-        let signals = AgentSignals(server)
+        let end = DispatchSemaphore(value: 0)
+        let reload = { @Sendable in
+            server.lock()
+            server.reload()
+        }
+        let signals = EndSignals(hungUp: reload) { end.signal() }
         do { try server.start(on: descriptor, at: location) } catch {
             throw CommandError(.inputOutput, "cannot listen at the agent's socket")
         }
         if announce { AgentLauncher.announce(nil) }
-        signals.wait()
+        end.wait()
         server.stop()
+        withExtendedLifetime(signals) {}
     }
 
     private func settings(stop: @escaping @Sendable () -> Void) throws -> AgentSettings {
@@ -192,32 +197,6 @@ struct Agent: ParsableCommand {
         if let resolved = try? LinuxFileSystem().resolve(path) { return resolved }
         return FilePath(FileManager.default.currentDirectoryPath).pushing(path).lexicallyNormalized()
     }
-}
-
-/// Handles an agent's signals: SIGTERM and SIGINT end it, SIGHUP locks it and reloads the policy.
-private final class AgentSignals {
-    private let end = DispatchSemaphore(value: 0)
-    private let sources: [any DispatchSourceSignal]
-
-    init(_ server: AgentServer) {
-        let (queue, end) = (DispatchQueue(label: "signals"), end)
-        clinux_ignore_agent_signals()
-        sources = [SIGTERM, SIGINT, SIGHUP].map { number in
-            let source = DispatchSource.makeSignalSource(signal: number, queue: queue)
-            source.setEventHandler {
-                guard number == SIGHUP else {
-                    end.signal()
-                    return
-                }
-                server.lock()
-                server.reload()
-            }
-            source.activate()
-            return source
-        }
-    }
-
-    func wait() { end.wait() }
 }
 
 extension AgentSocket {

@@ -6,6 +6,7 @@ internal import Vault
 internal import VaultBrowser
 internal import VaultDoorKit
 internal import VaultSync
+internal import VaultSystem
 
 /// The native-messaging host that a browser starts for its extension: this command, called by the name
 /// `vault-browser-host`.
@@ -42,7 +43,7 @@ struct BrowserHost: HelperCommand {
         // The browser may exit while it is being answered.
         signal(SIGPIPE, SIG_IGN)
         // The name shown by ps(1) and top(1).
-        unsafe clinux_set_name("vault-browser")
+        Names.nameProcess("vault-browser")
         guard let browser = DoorClient(getppid()) else {
             throw CommandError(.inputOutput, "the browser has gone")
         }

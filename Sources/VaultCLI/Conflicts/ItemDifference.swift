@@ -11,7 +11,7 @@ struct ItemDifference {
 }
 
 extension ItemConflict {
-    /// Returns the differences by which the user can tell an item from the other, beside its secret.
+    /// Returns the differences by which the user can tell an item from the other, apart from its secret.
     func differences(of value: Value) -> [ItemDifference] {
         guard let item = value.item else { return [] }
         var found = value.isHereOnly ? [ItemDifference(text: "of this device alone")] : []

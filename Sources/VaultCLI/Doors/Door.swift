@@ -34,7 +34,7 @@ struct Door: Sendable {
     var hasEditableFiles = false
     /// The advice for sessions that run already.
     var advice: String?
-    /// Returns the changes to files in the order in which they are made, beside those of the bus.
+    /// Returns the changes to files, in their order, in addition to the bus's.
     ///
     /// - Parameter enabled: the doors of this process, which serves all of them.
     let changes: @Sendable (_ places: DoorPlaces, _ enabled: Set<Door>) -> [DoorChange]

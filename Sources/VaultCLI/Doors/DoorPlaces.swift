@@ -3,6 +3,7 @@ internal import Glibc
 internal import SystemPackage
 internal import Vault
 internal import VaultStorage
+internal import VaultSystem
 
 /// The locations of doors' files, for one user or for all users of the machine.
 struct DoorPlaces {
@@ -34,8 +35,9 @@ struct DoorPlaces {
             throw CommandError(
                 .inputOutput, "there is no home whose files could be changed", hint: "set HOME to an absolute path")
         }
-        var status = stat()
-        if let home = ProcessEnvironment.variable("HOME"), unsafe stat(home, &status) == 0, status.st_uid != geteuid() {
+        if let home = ProcessEnvironment.variable("HOME"), let status = try? FileStatus(at: home, followsLink: true),
+            status.owner != geteuid()
+        {
             // The home's owner could not remove files written by root.
             throw CommandError(.inputOutput, "the home directory is another user's", hint: "run it as that user")
         }
@@ -63,9 +65,8 @@ struct DoorPlaces {
 
     func hasUnit(named name: String) -> Bool {
         units.contains { directory in
-            var status = stat()
             // A masked unit is a link to a device.
-            return unsafe stat(directory.appending(name).string, &status) == 0 && status.st_mode & S_IFMT == S_IFREG
+            (try? FileStatus(at: directory.appending(name).string, followsLink: true))?.kind == .regular
         }
     }
 

@@ -41,8 +41,8 @@ final class DoorLedger {
         let path = DoorLedger.path(in: directory)
         made = PathContent.missingDirectories(directory)
         for missing in made {
-            guard unsafe mkdir(missing.string, 0o700) == 0 || errno == EEXIST else {
-                throw PathContent.failure("make the directory", missing, Errno(rawValue: errno))
+            do throws(Errno) { try Names.makeDirectory(missing.string) } catch {
+                guard error == .fileExists else { throw PathContent.failure("make the directory", missing, error) }
             }
         }
         do throws(Errno) { lock = try Descriptor(opening: directory.string, O_RDONLY | O_DIRECTORY) } catch {
@@ -63,8 +63,7 @@ final class DoorLedger {
 
     deinit {
         // A directory that is not empty stays.
-        unsafe rmdir(directory.string)
-        for directory in made.reversed() { unsafe rmdir(directory.string) }
+        for directory in [directory] + made.reversed() { try? Names.removeDirectory(directory.string) }
     }
 
     func save() throws {

@@ -2,6 +2,7 @@
 internal import FoundationEssentials
 internal import Glibc
 internal import SystemPackage
+internal import VaultSystem
 
 /// Configures the session to use the vault, and undoes that.
 struct DoorSetup {
@@ -254,7 +255,8 @@ struct DoorSetup {
     /// Removes created directories that are empty by now.
     private func removeDirectories(_ record: inout DoorRecord) {
         for directory in record.directories.sorted(by: >) {
-            let isGone = unsafe rmdir(directory) == 0 || errno == ENOENT
+            var isGone = true
+            do throws(Errno) { try Names.removeDirectory(directory) } catch { isGone = error == .noSuchFileOrDirectory }
             if isGone || record.doors.isEmpty { record.directories.removeAll { $0 == directory } }
         }
     }

@@ -6,6 +6,7 @@ internal import SystemPackage
 internal import Vault
 internal import VaultAgentServer
 internal import VaultDoorKit
+internal import VaultSystem
 
 struct Doors: ParsableCommand {
     static let configuration = CommandConfiguration(
@@ -70,8 +71,7 @@ struct Doors: ParsableCommand {
         // Any message may carry descriptors, and those of calls that wait for the user stay open until then. libsystemd
         // closes the connection when there is no room for a descriptor.
         clinux_allow_all_descriptors()
-        // The name shown by ps(1) and top(1).
-        unsafe clinux_set_name("vault-doors")
+        Names.nameProcess("vault-doors")
         let isOpen = { if parent != nil { AgentLauncher.announce(nil) } }
         try DoorsServe().run(servings, VaultHouse(try vault.file.path(), vault.unlocking), isOpen)
     }

@@ -4,7 +4,6 @@ internal import FoundationEssentials
 internal import SystemPackage
 internal import Vault
 internal import VaultDoorKit
-internal import VaultSSHAgent
 
 struct DoorsStatus: ParsableCommand {
     static let configuration = CommandConfiguration(

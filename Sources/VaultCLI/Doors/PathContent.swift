@@ -45,21 +45,21 @@ enum PathContent: Codable {
 
     /// - Throws: code 11 for content that could not be restored, such as a directory; 30.
     static func at(_ path: FilePath) throws -> PathContent {
-        var status = stat()
-        guard unsafe lstat(path.string, &status) == 0 else {
-            if errno == ENOENT { return .nothing }
-            throw failure("look at", path, Errno(rawValue: errno))
+        let status: FileStatus
+        do throws(Errno) { status = try FileStatus(at: path.string) } catch {
+            guard error != .noSuchFileOrDirectory else { return .nothing }
+            throw failure("look at", path, error)
         }
-        switch status.st_mode & S_IFMT {
-        case S_IFLNK:
+        switch status.kind {
+        case .symbolicLink:
             // A link in the user's directory may have a target that is not valid text.
             guard let target = try? FileManager.default.destinationOfSymbolicLink(atPath: path.string) else {
                 throw foreign(path)
             }
             return .link(to: target)
-        case S_IFREG:
-            guard status.st_size <= limit else { throw foreign(path) }
-            return .file(bytes: try read(path, O_NOFOLLOW), mode: UInt32(status.st_mode) & 0o777)
+        case .regular:
+            guard status.size <= limit else { throw foreign(path) }
+            return .file(bytes: try read(path, O_NOFOLLOW), mode: status.mode & 0o777)
         default: throw foreign(path)
         }
     }
@@ -93,8 +93,8 @@ enum PathContent: Codable {
     /// - Throws: code 30.
     func put(at path: FilePath, directoryMode: mode_t = 0o700) throws {
         guard !isNothing else {
-            guard unsafe unlink(path.string) == 0 || errno == ENOENT else {
-                throw PathContent.failure("remove", path, Errno(rawValue: errno))
+            do throws(Errno) { try Names.removeFile(path.string) } catch {
+                guard error == .noSuchFileOrDirectory else { throw PathContent.failure("remove", path, error) }
             }
             return
         }
@@ -106,16 +106,16 @@ enum PathContent: Codable {
             switch self {
             case .nothing: break
             case .link(let target):
-                guard unsafe symlink(target, temporary.string) == 0 else {
-                    throw PathContent.failure("write", path, Errno(rawValue: errno))
+                do throws(Errno) { try Names.makeSymbolicLink(temporary.string, to: target) } catch {
+                    throw PathContent.failure("write", path, error)
                 }
             case .file(let bytes, let mode): try PathContent.write(bytes, mode, to: temporary, for: path)
             }
-            guard unsafe rename(temporary.string, path.string) == 0 else {
-                throw PathContent.failure("write", path, Errno(rawValue: errno))
+            do throws(Errno) { try Names.rename(temporary.string, to: path.string) } catch {
+                throw PathContent.failure("write", path, error)
             }
         } catch {
-            unsafe unlink(temporary.string)
+            try? Names.removeFile(temporary.string)
             throw error
         }
     }
@@ -135,8 +135,9 @@ enum PathContent: Codable {
 
     private static func makeDirectories(_ path: FilePath, _ mode: mode_t) throws {
         for directory in missingDirectories(path) {
-            guard unsafe mkdir(directory.string, mode) == 0 && chmod(directory.string, mode) == 0 || errno == EEXIST
-            else { throw failure("make the directory", directory, Errno(rawValue: errno)) }
+            do throws(Errno) { try Names.makeDirectory(directory.string, mode: mode) } catch {
+                guard error == .fileExists else { throw failure("make the directory", directory, error) }
+            }
         }
     }
 
@@ -144,12 +145,16 @@ enum PathContent: Codable {
     static func missingDirectories(_ path: FilePath) -> [FilePath] {
         var missing: [FilePath] = []
         var current = path
-        var status = stat()
-        while !current.isEmpty, current != "/", unsafe lstat(current.string, &status) != 0, errno == ENOENT {
+        while !current.isEmpty, current != "/", isMissing(current) {
             missing.append(current)
             current.removeLastComponent()
         }
         return missing.reversed()
+    }
+
+    private static func isMissing(_ path: FilePath) -> Bool {
+        do throws(Errno) { _ = try FileStatus(at: path.string) } catch { return error == .noSuchFileOrDirectory }
+        return false
     }
 
     static func failure(_ task: String, _ path: FilePath, _ errno: Errno) -> CommandError {

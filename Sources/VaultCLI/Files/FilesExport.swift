@@ -53,10 +53,9 @@ struct ExportDirectory {
 
     func check() throws {
         guard !path.isEmpty else { throw CommandError.usage("\(option) takes a directory") }
-        var status = stat()
-        guard unsafe lstat(path, &status) == 0 else { return }
+        guard let status = try? FileStatus(at: path) else { return }
         let entries = try? FileManager.default.contentsOfDirectory(atPath: path)
-        guard status.st_mode & S_IFMT == S_IFDIR, entries?.isEmpty == true else {
+        guard status.kind == .directory, entries?.isEmpty == true else {
             throw CommandError(.alreadyExists, "the directory exists and is not empty", hint: "name a new one")
         }
     }
@@ -72,7 +71,9 @@ struct ExportDirectory {
                 try write(name, bytes)
             }
             try interruptions.check()
-            guard unsafe rename(temporary, path) == 0 else { throw failure("move the directory into place") }
+            do throws(Errno) { try Names.rename(temporary, to: path) } catch {
+                throw failure("move the directory into place", error)
+            }
             unfinished.letGo()
         } catch {
             try? FileManager.default.removeItem(atPath: temporary)
@@ -97,12 +98,12 @@ struct ExportDirectory {
     }
 
     private func make(_ directory: String, mayExist: Bool = false) throws {
-        guard unsafe mkdir(directory, 0o700) == 0 || mayExist && errno == EEXIST else {
-            throw failure("make a directory")
+        do throws(Errno) { try Names.makeDirectory(directory) } catch {
+            guard mayExist, error == .fileExists else { throw failure("make a directory", error) }
         }
     }
 
-    private func failure(_ task: String) -> CommandError {
-        CommandError(.inputOutput, "cannot \(task): \(Errno(rawValue: errno).text)")
+    private func failure(_ task: String, _ errno: Errno) -> CommandError {
+        CommandError(.inputOutput, "cannot \(task): \(errno.text)")
     }
 }

@@ -6,6 +6,7 @@ internal import SystemPackage
 internal import Vault
 internal import VaultCrypto
 internal import VaultFormat
+internal import VaultSystem
 
 /// Stores the files below a directory.
 struct FilesImport {
@@ -57,14 +58,13 @@ enum FileTree {
         }
         for entry in entries {
             let name = prefix.isEmpty ? entry : prefix + "/" + entry
-            var (own, target) = (stat(), stat())
-            guard unsafe lstat(root + "/" + name, &own) == 0 else {
+            guard let own = try? FileStatus(at: root + "/" + name) else {
                 throw CommandError(
                     .inputOutput, "cannot look at '\(name.printable)'", hint: "its name may not be UTF-8")
             }
-            if own.st_mode & S_IFMT == S_IFDIR {
+            if own.kind == .directory {
                 try collect(root, name, &names)
-            } else if unsafe stat(root + "/" + name, &target) == 0, target.st_mode & S_IFMT == S_IFREG {
+            } else if (try? FileStatus(at: root + "/" + name, followsLink: true))?.kind == .regular {
                 names.append(name)
             } else {
                 Output.warn("skipped '\(name.printable)', which is not a regular file")

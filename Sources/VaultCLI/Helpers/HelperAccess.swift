@@ -4,6 +4,7 @@ internal import CLinux
 internal import Vault
 internal import VaultCrypto
 internal import VaultImport
+internal import VaultSystem
 
 /// A command that other programs start under a name of its own, with their own protocol.
 protocol HelperCommand: ParsableCommand {
@@ -44,7 +45,7 @@ enum HelperAccess {
         let (name, said) = (all.first?.split(separator: "/").last, Array(all.dropFirst()))
         if let command = command(name.map(String.init)) {
             // For ps(1), and for an agent that cannot see the executable.
-            unsafe clinux_set_name("vault-\(command.configuration.commandName ?? "")")
+            Names.nameProcess("vault-\(command.configuration.commandName ?? "")")
             return command.arguments(said)
         }
         return said.first == CargoCredential.option ? CargoCredential.arguments(said) : said

@@ -60,9 +60,10 @@ struct ImportOutput: Encodable {
             Output.note("older passwords of new items: \(report.olderPasswords.grouped)")
         }
         if report.olderVersions > 0 {
-            let count =
-                report.olderVersions == 1 ? "one older version" : "\(report.olderVersions.grouped) older versions"
-            Output.note("left \(count) of entries behind; --history 5 brings up to 5 older passwords of each new item")
+            let count = "\(report.olderVersions.grouped) older version\(report.olderVersions == 1 ? "" : "s")"
+            Output.note(
+                "did not import \(count) of entries; keep the source (--history 5 takes up to 5 older passwords of a "
+                    + "new item)")
         }
     }
 }

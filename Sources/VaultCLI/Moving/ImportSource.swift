@@ -240,9 +240,8 @@ struct ImportSource {
     }
 
     private func checkReadable(_ path: String) throws {
-        guard unsafe access(path, R_OK) == 0 else {
-            let failure = Errno(rawValue: errno).text
-            throw CommandError(.inputOutput, "cannot open '\(path.printable)': \(failure)")
+        do throws(Errno) { try Names.checkAccess(path, R_OK) } catch {
+            throw CommandError(.inputOutput, "cannot open '\(path.printable)': \(error.text)")
         }
     }
 

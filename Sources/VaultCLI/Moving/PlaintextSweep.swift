@@ -73,7 +73,7 @@ struct PlaintextSweep {
         return sources.filter { !$0.found.imported.logins.isEmpty || self.format != .plaintext }
     }
 
-    private func isThere(_ path: String) -> Bool { unsafe Glibc.access(path, F_OK) == 0 }
+    private func isThere(_ path: String) -> Bool { (try? Names.checkAccess(path, F_OK)) != nil }
 
     /// Removes from the file the credentials whose secrets are in the vault unchanged.
     private func remove(_ source: Source, _ report: ImportReport, readingBack vault: any OpenVault) throws {
@@ -134,29 +134,27 @@ struct PlaintextSweep {
             if let rest {
                 try rest.withBytes { try OutputFile(target).replace(with: $0, durably: true) }
             } else {
-                guard unsafe unlink(target) == 0 else { throw failure(source.path) }
+                do throws(Errno) { try Names.removeFile(target) } catch { throw failure(source.path, error) }
             }
             if let flaw = old.overwrite() { Output.warn("'\(source.path.printable)' \(flaw)") }
         } catch { throw .outside(error) }
     }
 
-    private func failure(_ path: String) -> CommandError {
-        CommandError(
-            .inputOutput, "cannot change '\(path.printable)': \(Errno(rawValue: errno).text)")
+    private func failure(_ path: String, _ errno: Errno) -> CommandError {
+        CommandError(.inputOutput, "cannot change '\(path.printable)': \(errno.text)")
     }
 }
 
 /// A file that is about to be replaced: its bytes are overwritten in place afterwards.
 private struct ReplacedFile: ~Copyable {
     private let file: Descriptor
-    private let status: stat
+    private let status: FileStatus
 
     init(_ path: String) throws {
         guard let file = try? Descriptor(opening: path, O_RDONLY | O_NOFOLLOW) else {
             throw CommandError(.inputOutput, "cannot open '\(path.printable)'")
         }
-        var status = stat()
-        guard unsafe fstat(file.number, &status) == 0 else {
+        guard let status = try? FileStatus(of: file) else {
             throw CommandError(.inputOutput, "cannot look at '\(path.printable)'")
         }
         self.file = file
@@ -166,14 +164,14 @@ private struct ReplacedFile: ~Copyable {
     /// - Returns: the reason why the bytes are still there, as the rest of a sentence about the file; `nil` on success.
     func overwrite() -> String? {
         // The bytes are also those of another name.
-        guard status.st_nlink == 1 else { return "has other hard links, which still have the removed secrets" }
+        guard status.links == 1 else { return "has other hard links, which still have the removed secrets" }
         // The owner can make a read-only file, such as one of mode 0400, writable. The name is gone: only this
         // descriptor leads to the file.
         _ = fchmod(file.number, 0o600)
         guard let writable = try? Descriptor(opening: "/proc/self/fd/\(file.number)", O_WRONLY) else {
             return "is gone, but its old bytes could not be overwritten"
         }
-        Scratch.overwrite(writable.number, Int(status.st_size))
+        Scratch.overwrite(writable.number, status.size)
         return nil
     }
 }

@@ -108,7 +108,7 @@ struct SecurityKeyHolder {
         return [try keys.open(named)]
     }
 
-    /// Returns the only key with a credential that works without verification, which it tells without a touch.
+    /// Returns the only key that has one of the credentials and answers without verification or a touch.
     private func silentOwner(of credentials: [SecurityKeyCredential], among keys: [SecurityKey]) throws -> SecurityKey?
     {
         guard keys.count > 1 else { return keys.first }

@@ -6,6 +6,7 @@ internal import SystemPackage
 internal import Vault
 internal import VaultCrypto
 internal import VaultFormat
+internal import VaultSystem
 
 /// The options for a new passphrase.
 struct NewPassphraseOptions: ParsableArguments {
@@ -173,7 +174,7 @@ struct SlotAdd: ParsableCommand {
         do { try body(try UnlockOptions.read(keyFile: path)) } catch {
             // After an indeterminate failure, a slot may exist that needs the file.
             if case .storage(.indeterminate)? = error as? VaultError { throw error }
-            if isNew { unsafe unlink(path) }
+            if isNew { try? Names.removeFile(path) }
             throw error
         }
         if isNew {

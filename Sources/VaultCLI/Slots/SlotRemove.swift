@@ -33,11 +33,11 @@ struct SlotRemove: ParsableCommand {
         if !yes {
             let isLast =
                 !slots.contains { $0.kind.takesPassphrase && $0.slotID != found.slotID } && found.kind.takesPassphrase
-            let also = isLast ? " With it go the items that are readable only while there is a passphrase." : ""
+            let also = isLast ? " This also deletes the items that need a passphrase slot." : ""
             try Confirmation.ask("Remove the slot '\(found.name.printable)' (\(found.kind.label))?\(also)")
         }
         let lost = try opened.removeSlot(found.slotID)
-        if lost > 0 { Output.note("\(lost) items went that were readable only while there was a passphrase") }
+        if lost > 0 { Output.note("deleted \(lost) items that need a passphrase slot") }
     }
 }
 

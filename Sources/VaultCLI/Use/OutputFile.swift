@@ -15,8 +15,10 @@ struct OutputFile {
 
     /// Whether the file exists; assumed if it cannot be inspected.
     var exists: Bool {
-        var status = stat()
-        return unsafe lstat(path, &status) == 0 || ![ENOENT, ENOTDIR].contains(errno)
+        do throws(Errno) { _ = try FileStatus(at: path) } catch {
+            return error != .noSuchFileOrDirectory && error != .notDirectory
+        }
+        return true
     }
 
     /// Whether the path is one of the system's links to standard output, which may lead to a regular file.
@@ -32,10 +34,9 @@ struct OutputFile {
     /// - Throws: code 11 if the file appeared meanwhile, 30 if the path is not a regular file, even behind a link, such
     ///   as /dev/stdout.
     func replace(with bytes: Span<UInt8>, durably: Bool = false) throws {
-        var status = stat()
-        let isThere = unsafe lstat(path, &status) == 0
-        let isSystemLink = isThere && status.st_mode & S_IFMT == S_IFLNK && isInSystemDirectory
-        guard !isSystemLink, unsafe stat(path, &status) != 0 || status.st_mode & S_IFMT == S_IFREG else {
+        let entry = try? FileStatus(at: path)
+        let isSystemLink = entry?.kind == .symbolicLink && isInSystemDirectory
+        guard !isSystemLink, (try? FileStatus(at: path, followsLink: true))?.kind ?? .regular == .regular else {
             throw CommandError(.inputOutput, "'\(path.printable)' is no file that could be replaced")
         }
         // An interruption must not leave decrypted secrets behind: signals are deferred, and a file without a name
@@ -51,7 +52,7 @@ struct OutputFile {
             // Slow work comes before the last check for an interruption.
             try made.synchronize()
             try interruptions.check()
-            try made.giveName(replacing: isThere)
+            try made.giveName(replacing: entry != nil)
         } catch {
             let failure = error as? DurableFile.Failure
             if failure?.hasName == true, !durably { return }

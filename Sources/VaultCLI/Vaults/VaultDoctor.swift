@@ -46,7 +46,7 @@ struct Doctor: ParsableCommand {
                         : .good("there is memory for the key derivation (\(needed >> 20) MiB)"))
             }
         } catch {
-            let error = CommandError(VaultError(storage: error), at: path)
+            let error = CommandError(VaultError(error), at: path)
             failure = error
             findings.append(.bad(error.message))
         }

@@ -7,6 +7,7 @@ internal import Vault
 internal import VaultAgent
 internal import VaultCrypto
 internal import VaultStorage
+internal import VaultSystem
 
 /// The cost of a guess at the passphrase.
 enum CostOption: String, ExpressibleByArgument, CaseIterable {
@@ -90,7 +91,7 @@ struct Init: ParsableCommand {
         } catch {
             // A vault whose recovery code was never shown, or that lacks a requested part, is not what the user
             // requested.
-            unsafe unlink(path.string)
+            try? Names.removeFile(path.string)
             throw error
         }
         if let weak = try? LockedStore(path, environment: .system).weakFileSystem {

@@ -26,8 +26,7 @@ extension DoorClient {
 
     /// Identifies the process at the other end of a socket, as ``init(_:)``.
     package init?(peer descriptor: Int32) {
-        var (process, user): (Int32, UInt32) = (0, 0)
-        guard unsafe clinux_peer(descriptor, &process, &user) == 0 else { return nil }
+        guard let process = Descriptor.peer(of: descriptor)?.process else { return nil }
         // A process handle, where the kernel offers one (Linux 6.5): the number may belong to another process by now.
         let handle: Descriptor?
         do throws(Errno) { handle = try Descriptor(clinux_peer_process(descriptor)) } catch {

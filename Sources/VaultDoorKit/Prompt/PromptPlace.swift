@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 internal import Glibc
+internal import VaultSystem
 
 /// A place where the user can be asked: the environment that a desktop session, or a terminal, gives to its programs.
 package struct PromptPlace: Equatable, Sendable {
@@ -35,9 +36,9 @@ package struct PromptPlace: Equatable, Sendable {
 
     /// The terminal named by `$GPG_TTY`. Must belong to this user, since another user could read what is typed.
     var terminal: (path: String, type: String)? {
-        guard let path = values["GPG_TTY"] else { return nil }
-        var status = stat()
-        guard unsafe stat(path, &status) == 0, status.st_mode & S_IFMT == S_IFCHR, status.st_uid == geteuid() else {
+        guard let path = values["GPG_TTY"], let status = try? FileStatus(at: path, followsLink: true),
+            status.kind == .characterDevice, status.owner == geteuid()
+        else {
             return nil
         }
         return (path, values["TERM"] ?? "dumb")

@@ -3,8 +3,8 @@
 /// The positions of the numbers in an RSA key in PKCS#1 (RFC 8017, A.1), which stays in the memory that the caller
 /// locks and wipes.
 package struct RSAKeyNumbers: Hashable, Sendable {
-    /// Of n and e, and for a private key d, p, q, dP, dQ and qInv: big-endian, without leading zero bytes. n and e are
-    /// odd, e is above 1, and no number is longer than n.
+    /// The ranges of n and e, and for a private key d, p, q, dP, dQ and qInv: big-endian, without leading zero bytes.
+    /// n and e are odd, e is above 1, and no number is longer than n.
     package let ranges: [Range<Int>]
     /// The size of the modulus.
     package let bits: Int

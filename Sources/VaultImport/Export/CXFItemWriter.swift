@@ -150,7 +150,7 @@ struct CXFItemWriter {
         counts[CXFCredential.note.type] = 1
     }
 
-    /// Whether the reader takes the item for a secure note: it has nothing beside the note but custom fields.
+    /// Whether the reader takes the item for a secure note: it has only the note and custom fields.
     private var isNote: Bool {
         let kinds = CXFCredential.all.map { $0.type + "." }
         return entry.kind == "secure note" && entry.password != nil && entry.user.isEmpty && entry.notes == nil
@@ -161,8 +161,8 @@ struct CXFItemWriter {
             }
     }
 
-    /// Returns whether the item has credentials beside a note and passkeys. The reader takes a note alone for a secure
-    /// note, and passkeys alone for an item without a login.
+    /// Returns whether the item has credentials other than a note and passkeys. The reader takes a note alone for a
+    /// secure note, and passkeys alone for an item without a login.
     private func hasOthers() throws(CryptoError) -> Bool {
         if let otp = entry.otp, try CXFTimeCode(otp) != nil { return true }
         let kinds = CXFCredential.all.filter {

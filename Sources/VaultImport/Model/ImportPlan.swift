@@ -232,7 +232,7 @@ package struct ImportPlan {
         }
     }
 
-    /// Returns whether an item includes everything that another has beside its secrets; labels may differ.
+    /// Returns whether an item includes everything that another has besides its secrets; labels may differ.
     private func saysAll(_ item: Item, _ other: Item) -> Bool {
         for attribute in [Attribute.comment, .itemDescription] {
             guard let text = other[attribute]?.text, !text.isEmpty else { continue }

@@ -45,7 +45,7 @@ package struct Login: Sendable {
     /// The kind of the entry, if it is not a login.
     package var kind: String?
     package var password: Secret?
-    /// The secrets beside the password, in the order of the source.
+    /// The secrets besides the password, in the order of the source.
     package var fields: [(name: String, secret: Secret)] = []
     /// Further attributes, in the order of the source.
     package var attributes: [(name: String, value: String)] = []

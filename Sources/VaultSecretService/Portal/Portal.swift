@@ -59,14 +59,14 @@ extension SecretService {
             }
             // Each pending call keeps its pipe open.
             try checkWaiting(client)
-            turns.underWay += 1
+            turns.begin()
             Task {
                 let response = await hand(application, sink, client)
                 try? reply(message) { answer throws(BusError) in
                     try answer.append(response.rawValue)
                     try answer.append([])
                 }
-                turns.underWay -= 1
+                turns.end()
             }
         default: throw .unknownMethod("the object has no such method")
         }

@@ -2,6 +2,7 @@
 internal import SystemPackage
 internal import VaultCrypto
 internal import VaultFormat
+internal import VaultSystem
 
 /// The files in which this device keeps the last seen state of the vault at a path: one for the path as given and one
 /// for the path with all links resolved, `<state directory>/<32 hex of BLAKE2b-128(path)>.anchor`. A link put in the

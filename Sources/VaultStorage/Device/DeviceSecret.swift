@@ -2,6 +2,7 @@
 internal import SystemPackage
 internal import VaultCrypto
 internal import VaultFormat
+internal import VaultSystem
 
 /// 32 random bytes that never leave this device and are in no backup: items "of this device only" are sealed under them
 /// as well.

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 internal import CLinux
 internal import Dispatch
-internal import Glibc
 package import SystemPackage
+internal import VaultSystem
 
 /// Reports changes of the files in a directory, by inotify(7), without polling. A report is only a hint.
 ///
@@ -13,16 +13,24 @@ package final class DirectoryWatch: @unchecked Sendable {
     /// - Returns: `nil` if the system does not let the process watch another directory.
     package init?(_ directory: FilePath, onChange: @escaping @Sendable () -> Void) {
         guard let descriptor = LinuxFileSystem.watch(directory) else { return nil }
+        let events = Events(descriptor)
         source = DispatchSource.makeReadSource(
-            fileDescriptor: descriptor, queue: DispatchQueue(label: "vault.watch", qos: .utility))
+            fileDescriptor: events.descriptor.number, queue: DispatchQueue(label: "vault.watch", qos: .utility))
         source.setEventHandler {
             // The events themselves do not matter, and many events cause a single call.
-            clinux_discard_input(descriptor)
+            clinux_discard_input(events.descriptor.number)
             onChange()
         }
-        source.setCancelHandler { close(descriptor) }
+        // The descriptor stays open until the last event is handled.
+        source.setCancelHandler { withExtendedLifetime(events) {} }
         source.activate()
     }
 
     deinit { source.cancel() }
+
+    private final class Events: Sendable {
+        let descriptor: Descriptor
+
+        init(_ descriptor: consuming Descriptor) { self.descriptor = descriptor }
+    }
 }

@@ -2,6 +2,7 @@
 package import SystemPackage
 package import VaultCrypto
 internal import VaultFormat
+internal import VaultSystem
 
 /// A file under construction: named once all of it is on the disk, or removed.
 package struct DurableFile: ~Copyable {

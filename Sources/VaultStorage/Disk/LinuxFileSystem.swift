@@ -32,13 +32,10 @@ package struct LinuxFileSystem: VaultFileSystem {
         made.root = path.root
         for component in path.components {
             made.append(component)
-            // The path is a C string for the duration of the call.
-            let result = unsafe made.withPlatformString { path in
-                // The umask could remove the user's own rights.
-                unsafe mkdir(path, 0o700) == 0 ? unsafe chmod(path, 0o700) : -1
-            }
-            guard result == 0 || errno == EEXIST || errno == EROFS || errno == EACCES && isDirectory(made) else {
-                throw Errno(rawValue: errno)
+            // The umask could remove the user's own rights.
+            do throws(Errno) { try Names.makeDirectory(made.string) } catch {
+                let mayExist = error == .fileExists || error == .readOnlyFileSystem
+                guard mayExist || error == .permissionDenied && isDirectory(made) else { throw error }
             }
         }
         guard isDirectory(path) else { throw .notDirectory }
@@ -103,21 +100,13 @@ package struct LinuxFileSystem: VaultFileSystem {
 }
 
 extension LinuxFileSystem {
-    /// A descriptor that becomes readable when a file of a directory changes; the caller closes it. `nil` if the system
-    /// provides none.
-    static func watch(_ directory: FilePath) -> Int32? {
-        let descriptor = unsafe clinux_watch_directory(directory.string)
-        return descriptor < 0 ? nil : Int32(descriptor)
+    /// A descriptor that becomes readable when a file of a directory changes; `nil` if the system provides none.
+    static func watch(_ directory: FilePath) -> Descriptor? {
+        try? Descriptor(unsafe clinux_watch_directory(directory.string))
     }
 }
 
 extension Descriptor {
-    fileprivate func status() throws(Errno) -> FileStatus {
-        var status = stat()
-        guard unsafe fstat(number, &status) == 0 else { throw Errno(rawValue: errno) }
-        return FileStatus(status)
-    }
-
     fileprivate func read(_ count: Int, at offset: Int) throws(Errno) -> [UInt8] {
         var failure: Errno?
         // The buffer has `count` bytes, of which those that pread filled count as initialized.
@@ -153,23 +142,6 @@ private func succeed(_ call: () -> Int32) throws(Errno) {
     }
 }
 
-extension FileStatus {
-    fileprivate init(_ status: stat) {
-        let kind: Kind =
-            switch status.st_mode & S_IFMT {
-            case S_IFREG: .regular
-            case S_IFDIR: .directory
-            case S_IFLNK: .symbolicLink
-            default: .other
-            }
-        self.init(
-            kind: kind, device: UInt64(status.st_dev), inode: UInt64(status.st_ino), size: Int(status.st_size),
-            owner: status.st_uid,
-            group: status.st_gid, mode: status.st_mode & 0o7777, links: Int(status.st_nlink),
-            modified: secondsSince2001(status.st_mtim))
-    }
-}
-
 private final class LinuxDirectory: VaultDirectory {
     let path: FilePath
     private let descriptor: Descriptor
@@ -179,15 +151,13 @@ private final class LinuxDirectory: VaultDirectory {
         self.descriptor = descriptor
     }
 
-    func status() throws(Errno) -> FileStatus { try descriptor.status() }
+    func status() throws(Errno) -> FileStatus { try FileStatus(of: descriptor) }
 
     func status(of name: String) throws(Errno) -> FileStatus? {
-        var status = stat()
-        guard unsafe fstatat(descriptor.number, name, &status, AT_SYMLINK_NOFOLLOW) == 0 else {
-            if errno == ENOENT { return nil }
-            throw Errno(rawValue: errno)
+        do throws(Errno) { return try FileStatus(at: name, in: descriptor.number) } catch {
+            guard error == .noSuchFileOrDirectory else { throw error }
+            return nil
         }
-        return FileStatus(status)
     }
 
     func open(_ name: String, writable: Bool) throws(Errno) -> any VaultFile {
@@ -310,7 +280,7 @@ private final class LinuxFile: VaultFile {
         self.isNameless = isNameless
     }
 
-    func status() throws(Errno) -> FileStatus { try descriptor.status() }
+    func status() throws(Errno) -> FileStatus { try FileStatus(of: descriptor) }
 
     func read(_ count: Int, at offset: Int) throws(Errno) -> [UInt8] { try descriptor.read(count, at: offset) }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 internal import Synchronization
 package import SystemPackage
+internal import VaultSystem
 
 /// Private files that live as long as the value: for the tests of applications.
 package final class MemoryFileSystem: VaultFileSystem {

@@ -1,39 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 package import SystemPackage
-
-/// The status of a file, as returned by `lstat` or `fstat`.
-package struct FileStatus: Equatable, Sendable {
-    package enum Kind: Sendable { case regular, directory, symbolicLink, other }
-
-    package var kind: Kind
-    package var device: UInt64
-    package var inode: UInt64
-    package var size: Int
-    package var owner: UInt32
-    package var group: UInt32
-    /// The low twelve bits.
-    package var mode: UInt32
-    package var links: Int
-    /// The time of the last modification, in seconds since 2001, by the file system's clock.
-    package var modified: Double
-
-    package init(
-        kind: Kind, device: UInt64, inode: UInt64, size: Int, owner: UInt32, group: UInt32, mode: UInt32, links: Int,
-        modified: Double = 0
-    ) {
-        self.kind = kind
-        self.device = device
-        self.inode = inode
-        self.size = size
-        self.owner = owner
-        self.group = group
-        self.mode = mode
-        self.links = links
-        self.modified = modified
-    }
-
-    package func isSameFile(as other: FileStatus) -> Bool { device == other.device && inode == other.inode }
-}
+package import VaultSystem
 
 /// The port to the disk: all disk access of ``VaultStore`` goes through it, so that crashes can be enumerated.
 package protocol VaultFileSystem: Sendable {

@@ -2,6 +2,7 @@
 package import SystemPackage
 internal import VaultCrypto
 internal import VaultFormat
+internal import VaultSystem
 
 /// The location of a vault: an open directory, and a name in it. The path is not resolved again.
 struct VaultLocation {

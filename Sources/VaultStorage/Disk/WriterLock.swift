@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 internal import SystemPackage
+internal import VaultSystem
 
 /// The lock between processes, on a side file that is created once and never unlinked or renamed.
 ///

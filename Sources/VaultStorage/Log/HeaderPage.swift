@@ -2,6 +2,7 @@
 internal import SystemPackage
 internal import VaultCrypto
 internal import VaultFormat
+internal import VaultSystem
 
 /// The header of a file, with all checks that need no key.
 struct HeaderPage {

@@ -2,6 +2,7 @@
 internal import SystemPackage
 internal import VaultCrypto
 internal import VaultFormat
+internal import VaultSystem
 
 /// The log of one file as followed by a handle: its contents, the durable part, and the only way to append.
 ///

@@ -2,6 +2,7 @@
 package import SystemPackage
 internal import VaultCrypto
 internal import VaultFormat
+internal import VaultSystem
 
 extension VaultStore {
     /// Writes the current contents as another vault: whole or not at all, without deleted or replaced data.

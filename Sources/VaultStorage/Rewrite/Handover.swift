@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 internal import Synchronization
 internal import VaultFormat
+internal import VaultSystem
 
 /// A file that has replaced another, with all data that a handle on the old one needs to continue without reading it.
 struct Handover {

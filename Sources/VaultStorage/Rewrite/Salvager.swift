@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 internal import VaultCrypto
 internal import VaultFormat
+internal import VaultSystem
 
 /// Takes all authentic data from a damaged file.
 struct Salvager: ~Copyable {

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+internal import VaultSystem
 
 extension VaultStore {
     /// Runs the body with the writer lock, after reading everything that others have written.

@@ -5,6 +5,7 @@ internal import Synchronization
 internal import SystemPackage
 internal import VaultCrypto
 internal import VaultFormat
+internal import VaultSystem
 
 /// The result of a check of a remote.
 package struct RemoteCheck: Equatable, Sendable {
@@ -82,7 +83,10 @@ package final class RemoteChecks: Sendable {
     }
 
     private static func isReadOnly(_ folder: FilePath) -> Bool {
-        unsafe access(folder.string, W_OK) != 0 && (errno == EROFS || errno == EACCES)
+        do throws(Errno) { try Names.checkAccess(folder.string, W_OK) } catch {
+            return error == .readOnlyFileSystem || error == .permissionDenied
+        }
+        return false
     }
 
     /// Tries a removal that cannot hit a record: from a stream with a fresh random name.

@@ -26,8 +26,8 @@ package struct ReplicaChange {
 /// The position up to which own writes are published once a change is made.
 ///
 /// Other processes go on writing while a sync runs. A write that they commit after the look at pending items has a
-/// higher stamp than the newest of that look, but a lower one than the entries that follow. Therefore only the newest
-/// stamp of the look tells up to where everything is published.
+/// higher stamp than the newest of that look, but a lower one than the entries that follow. Therefore everything is
+/// published only up to the newest stamp of the look.
 package struct Watermark {
     /// Nothing above this stamp was published before.
     let after: UInt64

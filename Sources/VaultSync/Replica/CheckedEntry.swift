@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 internal import VaultFormat
 
-/// The content of an entry beside its items, once its author is known.
+/// The content of an entry without its items, once its author is known.
 struct CheckedEntry {
     let hash: Bytes32
     let device: DeviceID

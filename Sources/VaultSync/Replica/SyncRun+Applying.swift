@@ -3,8 +3,8 @@ internal import VaultCrypto
 internal import VaultFormat
 
 extension SyncRun {
-    /// Collects the beginnings and ends of logs that signed entries state. The entries lie here without a gap, although
-    /// they cannot be applied yet.
+    /// Collects the beginnings and ends of logs that signed entries state. The mirror has these entries without a gap,
+    /// although they cannot be applied yet.
     ///
     /// - Returns: whether anything has changed.
     private func lookInHand() throws(SyncError) -> Bool {

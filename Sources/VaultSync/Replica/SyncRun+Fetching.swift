@@ -5,7 +5,7 @@ internal import VaultFormat
 enum Junk {
     /// The limit in bytes, for all streams together.
     static let mostBytes = 64 << 20
-    /// The cost of an unknown log in bytes, beside its records, so that a run reads some thousand of them.
+    /// The bytes charged for an unknown log in addition to its records: a run reads a few thousand such logs.
     static let bytesOfHead = 4 << 10
     /// The limit for one stream, in records: what follows could not be applied anyway.
     static let mostRecords = 8

@@ -78,7 +78,7 @@ extension SyncRun {
                 break
             }
             if stream.kind == .log {
-                // No entry goes up without the large values that it names, nor do the entries after it.
+                // An entry is uploaded only after its large values, and later entries only after it.
                 guard let parts = try parts(of: stream.name, number) else { break }
                 batch += parts
             }

@@ -13,7 +13,7 @@ final class FramePipes: Sendable {
         let output: Descriptor
     }
 
-    /// The longest wait, in a read or a write that is due, for a byte from or to the other side.
+    /// The longest time that a pending read or write waits for one byte to move.
     let patience: Duration
     private let input: Int32
     private let output: Int32

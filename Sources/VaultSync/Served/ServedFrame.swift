@@ -52,7 +52,7 @@ struct ServedFrame {
 
     init(_ answer: Answer, _ id: UInt32, _ content: [UInt8] = []) { self.init(answer.rawValue, id, content) }
 
-    /// The bytes on the wire, as both sides count those of a page.
+    /// The size on the wire in bytes, which both sides count against the limit of a page.
     var length: Int { Self.headLength + content.count }
 
     var encoded: [UInt8] {

@@ -4,6 +4,7 @@ internal import SystemPackage
 internal import VaultCrypto
 internal import VaultFormat
 internal import VaultStorage
+internal import VaultSystem
 
 /// A record gets its name once all of its bytes are on the disk. A stream's folder is synced before the batch goes on
 /// to another stream, so that after a power cut no record is there whose predecessors in the batch are lost.

@@ -4,6 +4,7 @@ package import SystemPackage
 package import VaultCrypto
 package import VaultFormat
 package import VaultStorage
+internal import VaultSystem
 
 /// Records as files `vlt1/<realm>/<kind>/<stream>/<number>` below a directory: a directory that devices share by
 /// Syncthing, NFS or a USB stick, or a device's own mirror.

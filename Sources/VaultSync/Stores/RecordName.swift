@@ -16,7 +16,7 @@ struct RecordName: Comparable {
         let utf8 = name.utf8
         guard utf8.count >= 16 else { return nil }
         for digit in utf8.prefix(16) {
-            guard let value = Self.value(digit) else { return nil }
+            guard let value = hexadecimalValue(of: digit) else { return nil }
             sequence = sequence << 4 | UInt64(value)
         }
         guard RecordAddress.sequences.contains(sequence) else { return nil }
@@ -40,7 +40,7 @@ struct RecordName: Comparable {
     /// Whether a name is `.tmp-` and sixteen digits: a file that its writer did not finish.
     static func isTemporary(_ name: String) -> Bool {
         name.hasPrefix(temporary) && name.utf8.count == temporary.utf8.count + 16
-            && name.utf8.dropFirst(temporary.utf8.count).allSatisfy { value($0) != nil }
+            && name.utf8.dropFirst(temporary.utf8.count).allSatisfy { hexadecimalValue(of: $0) != nil }
     }
 
     static let temporary = ".tmp-"
@@ -49,14 +49,6 @@ struct RecordName: Comparable {
     private static func digits(_ number: UInt64) -> String {
         let text = String(number, radix: 16)
         return String(repeating: "0", count: 16 - text.utf8.count) + text
-    }
-
-    private static func value(_ digit: UInt8) -> UInt8? {
-        switch digit {
-        case UInt8(ascii: "0")...UInt8(ascii: "9"): digit - UInt8(ascii: "0")
-        case UInt8(ascii: "a")...UInt8(ascii: "f"): digit - UInt8(ascii: "a") + 10
-        default: nil
-        }
     }
 
     private static func isPlain(_ byte: UInt8) -> Bool {

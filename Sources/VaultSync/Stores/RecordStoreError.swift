@@ -13,7 +13,7 @@ package enum RecordStoreError: Error, Equatable, Sendable {
     case refused(String, hint: String?)
     /// The server does not permit this device the operation: exit 30. A removal is postponed.
     case denied(String)
-    /// The reader takes no more records.
+    /// The reader stopped before the end.
     case stopped
 }
 

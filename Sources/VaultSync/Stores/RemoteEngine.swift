@@ -2,6 +2,7 @@
 package import SystemPackage
 package import VaultFormat
 package import VaultStorage
+internal import VaultSystem
 
 /// Opens the stores of the remotes whose URLs have one scheme.
 package protocol RemoteEngine: Sendable {

@@ -27,10 +27,10 @@ extension SecretService {
     fileprivate func waits(_ name: String, beside program: ServiceProgram, of count: Int) async -> Bool? {
         guard let client = holdings.clients[name] else { return nil }
         guard let asked = Question() else { return nil }
-        asking.question = asked
+        asking.begin(asked)
         for _ in 0..<count { turns.beginSearch(of: program) }
         defer {
-            asking.question = nil
+            asking.end(asked)
             for _ in 0..<count { turns.endSearch(of: program) }
         }
         var isRefused = false

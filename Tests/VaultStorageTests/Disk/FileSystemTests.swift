@@ -4,8 +4,8 @@ import SystemPackage
 import TestSupport
 import Testing
 import VaultCrypto
-
 @testable import VaultStorage
+import VaultSystem
 
 /// The file system properties that the storage relies on, checked on the real disk and on the disk in memory.
 struct FileSystemTests {

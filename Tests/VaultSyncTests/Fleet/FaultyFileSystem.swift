@@ -3,6 +3,7 @@ import Synchronization
 import SystemPackage
 import TestSupport
 import VaultStorage
+import VaultSystem
 
 /// A file system in memory whose directories fail on request.
 final class FaultyFileSystem: VaultFileSystem {

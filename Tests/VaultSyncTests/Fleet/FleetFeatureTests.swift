@@ -2,12 +2,12 @@
 import SystemPackage
 import TestSupport
 import Testing
+@testable import Vault
 import VaultCrypto
 import VaultFormat
 import VaultStorage
-
-@testable import Vault
 @testable import VaultSync
+import VaultSystem
 
 /// The other features of a vault, in a vault that belongs to a fleet.
 struct FleetFeatureTests {

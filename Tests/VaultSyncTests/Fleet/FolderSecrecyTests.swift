@@ -7,8 +7,8 @@ import Vault
 import VaultCrypto
 import VaultFormat
 import VaultStorage
-
 @testable import VaultSync
+import VaultSystem
 
 /// The information that a fleet's folder gives its operator: sizes, counts, times, epochs, and in its paths the random
 /// names of realm and logs. Nothing else.

@@ -4,6 +4,7 @@ import TestSupport
 import VaultCrypto
 import VaultFormat
 import VaultStorage
+import VaultSystem
 
 /// Files shared by several simulated processes, each of which accesses them through a ``DiskProcess`` that can be
 /// killed. A killed process's writes stay; its locks are released.

@@ -6,8 +6,8 @@ import Testing
 import VaultCrypto
 import VaultFormat
 import VaultStorage
-
 @testable import VaultSync
+import VaultSystem
 
 /// A folder on the real disk that other programs also write to.
 struct DirectoryRecordStoreTests {

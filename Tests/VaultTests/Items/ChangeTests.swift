@@ -5,6 +5,7 @@ import Testing
 import Vault
 import VaultCrypto
 import VaultStorage
+import VaultSystem
 
 struct UpdateTests {
     @Test func `a bad update is reported even when nothing matches, and changes nothing`() throws {

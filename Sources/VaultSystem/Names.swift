@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+internal import CLinux
+internal import Glibc
+package import SystemPackage
+
+/// The names of files in directories, for code that needs no port to the disk.
+package enum Names {
+    /// Makes a directory with this mode, whatever the umask.
+    package static func makeDirectory(_ path: String, mode: UInt32 = 0o700) throws(Errno) {
+        guard unsafe mkdir(path, mode) == 0, unsafe chmod(path, mode) == 0 else { throw Errno(rawValue: errno) }
+    }
+
+    package static func makeSymbolicLink(_ path: String, to target: String) throws(Errno) {
+        guard unsafe symlink(target, path) == 0 else { throw Errno(rawValue: errno) }
+    }
+
+    /// Removes a directory that is empty.
+    package static func removeDirectory(_ path: String) throws(Errno) {
+        guard unsafe rmdir(path) == 0 else { throw Errno(rawValue: errno) }
+    }
+
+    package static func removeFile(_ path: String) throws(Errno) {
+        guard unsafe unlink(path) == 0 else { throw Errno(rawValue: errno) }
+    }
+
+    /// Replaces a file, or an empty directory, of the new name.
+    package static func rename(_ path: String, to other: String) throws(Errno) {
+        guard unsafe Glibc.rename(path, other) == 0 else { throw Errno(rawValue: errno) }
+    }
+
+    /// - Parameter rights: of access(2), such as `R_OK`.
+    package static func checkAccess(_ path: String, _ rights: Int32) throws(Errno) {
+        guard unsafe access(path, rights) == 0 else { throw Errno(rawValue: errno) }
+    }
+
+    /// Sets the process's name, as shown by ps(1) and top(1): its first 15 bytes.
+    package static func nameProcess(_ name: String) { unsafe clinux_set_name(name) }
+}
