@@ -106,7 +106,7 @@ struct AgentTests {
                 rm -f "$socket"; $(command -v vault) agent --foreground 2>/dev/null & pid=$!
                 until [ -S "$socket" ] || [ $SECONDS -gt 60 ]; do :; done
                 kill -TERM $pid
-                timeout 20 tail -s 0.01 --pid=$pid -f /dev/null || { echo "lost in $trial"; kill -KILL $pid; }
+                timeout 20 tail -s 0.01 --pid=$pid -f /dev/null || { echo lost; kill -KILL $pid; break; }
             done; echo done
             """)
         #expect(result.output == "done\n", "\(result.error)")

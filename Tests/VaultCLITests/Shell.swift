@@ -51,8 +51,7 @@ final class Shell {
     ///
     /// - Returns: The first line of the output. ``endOfAside()`` returns the exit code.
     func firstLine(ofAside command: String) throws -> String {
-        // The command counts as running while any process it started holds the lock, independent of process ids. No
-        // signal is needed here, since all signals may be blocked.
+        // The command counts as running while any process it started holds the lock, independent of process ids.
         return try run(
             """
             mkfifo .line
@@ -70,9 +69,9 @@ final class Shell {
 
     func run(_ command: String) throws -> Result {
         let process = Process()
-        // An event loop in this process ignores SIGPIPE, and a child would inherit that.
+        // The threads of tests block signals, and an event loop ignores SIGPIPE: a child would inherit that.
         process.executableURL = URL(filePath: "/usr/bin/env")
-        process.arguments = ["--default-signal=PIPE", "setsid", "--wait", "/bin/bash", "-c", command]
+        process.arguments = ["--default-signal", "setsid", "--wait", "/bin/bash", "-c", command]
         process.environment = environment
         process.currentDirectoryURL = URL(filePath: home.path.string)
         // Files take any amount of output without a concurrent reader.
