@@ -12,7 +12,8 @@ struct AgentDoors: ~Copyable {
     /// - Throws: the reason if the doors cannot be opened.
     static func open(on vault: FilePath) throws -> AgentDoors {
         let arguments = [
-            Helper.ownExecutable, "doors", "--secret-service", "--vault", vault.string, "--parent", "\(getpid())",
+            Helper.ownExecutable, "doors", Door.secretService.option, "--vault", vault.string, "--parent",
+            "\(getpid())",
         ]
         let (process, announcement) = try Helper(arguments).beside(limit: 4096)
         // Made before the check, so that a process that failed is ended and reaped.

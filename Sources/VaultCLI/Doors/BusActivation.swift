@@ -9,7 +9,7 @@ extension Door {
     static func activationFile(of name: String) -> String { "\(name).service" }
 
     /// The option of 'vault doors' for a door on the bus.
-    fileprivate var option: String { "--" + name }
+    var option: String { "--" + name }
 }
 
 /// The files by which the bus starts 'vault doors'.

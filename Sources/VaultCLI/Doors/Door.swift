@@ -22,6 +22,10 @@ struct Door: Sendable {
 
     /// The name on command lines, in JSON and in the record of changes.
     let name: String
+    /// The programs or the protocol that the door serves, for help.
+    let purpose: String
+    /// The effect of 'vault doors enable', as sentences for help.
+    let effect: String
     let reach: Reach
     /// The refusal to enable the door for all users of the machine; `nil` if that is possible.
     var refusalForAll: (message: String, hint: String)?

@@ -13,11 +13,10 @@ struct Doors: ParsableCommand {
         commandName: "doors",
         abstract: "Serve the protocols that programs already speak.",
         discussion: """
-            A door lets programs that do not know the vault use it: secret-service is org.freedesktop.secrets, which \
-            gnome-keyring and KWallet also serve; portal gives Flatpak applications the secret with which theirs are \
-            encrypted; ssh is the protocol of ssh-agent. 'vault doors enable' makes the session start this command, \
-            and 'vault doors disable' undoes that. Without a door to open, the command lists the doors, like 'vault \
-            doors status'.
+            A door lets programs that do not know the vault use it. The doors are \
+            \(Door.all.map { "\($0.name) (\($0.purpose))" }.joined(separator: ", ")), and --credentials. 'vault doors \
+            enable' makes the session start this command, and 'vault doors disable' undoes that. Without a door to \
+            open, the command lists the doors, like 'vault doors status'.
 
             The command serves until it is terminated. A name or a socket that another program has is left to that \
             program (14); without a bus, and when the bus goes away, the command ends with 30. Items come from the \

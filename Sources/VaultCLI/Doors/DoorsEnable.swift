@@ -26,16 +26,10 @@ struct DoorsEnable: ParsableCommand {
         commandName: "enable",
         abstract: "Make programs of the session use the vault for secrets.",
         discussion: """
-            secret-service: the bus starts 'vault doors' for org.freedesktop.secrets, and gnome-keyring and KWallet \
-            are kept from taking that name: gnome-keyring's units are masked, its start with the session is hidden, \
-            and apiEnabled=false is set for KWallet. 'vault import secret-service' moves their secrets beforehand. \
-            portal: Flatpak applications get the secret with which theirs are encrypted from the vault. browser: the \
-            extension KeePassXC-Browser gets logins from the vault, by a file for each browser, which replaces \
-            KeePassXC's file until 'disable'. ssh: systemd listens at $XDG_RUNTIME_DIR/vault/ssh.sock and starts \
-            'vault doors' for the first client, and later sessions have this path in $SSH_AUTH_SOCK. With --system, \
-            the command changes only the files for the bus and the portal, for all users, without ssh. Prints a line \
-            for each change; 'vault doors disable' restores the previous state, which is recorded. Ends with 11, and \
-            changes nothing, if a file of another program is in the way.
+            \(Door.all.map { "\($0.name): \($0.effect)" }.joined(separator: " ")) With --system, the command changes \
+            only the files for the bus and the portal, for all users, without ssh. Prints a line for each change; \
+            'vault doors disable' restores the previous state, which is recorded. Ends with 11, and changes nothing, if \
+            a file of another program is in the way.
             """)
 
     @OptionGroup var selection: DoorSelection

@@ -51,7 +51,12 @@ struct BrowserManifest: Codable {
 
 extension Door {
     static let browser: Door = Door(
-        name: "browser", reach: .manifests,
+        name: "browser", purpose: "the extension KeePassXC-Browser, by a program that the browser starts",
+        effect: """
+            the extension KeePassXC-Browser gets logins from the vault, by a file for each browser, which replaces \
+            KeePassXC's file until 'disable'.
+            """,
+        reach: .manifests,
         refusalForAll: ("the browser's door is each user's own", hint: "without --system, as that user"),
         changes: { places, _ in places.browserChanges }, recognizes: { BrowserManifest.isOwn($0) })
 }

@@ -6,7 +6,9 @@ extension Door {
     fileprivate static let portalName = "org.freedesktop.impl.portal.desktop.vault"
 
     static let portal: Door = Door(
-        name: "portal", reach: .bus(name: portalName),
+        name: "portal", purpose: "Flatpak applications, which encrypt their secrets with one that they get here",
+        effect: "Flatpak applications get the secret with which theirs are encrypted from the vault.",
+        reach: .bus(name: portalName),
         changes: { places, enabled in
             let portal = DoorChange(
                 path: places.data.appending("xdg-desktop-portal/portals/vault.portal"), kind: .file(DoorPlaces.portal))

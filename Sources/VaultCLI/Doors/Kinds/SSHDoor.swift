@@ -3,7 +3,12 @@ internal import SystemPackage
 
 extension Door {
     static let ssh: Door = Door(
-        name: "ssh", reach: .socket(path: "vault/ssh.sock", unit: "vault-ssh"),
+        name: "ssh", purpose: "the protocol of ssh-agent",
+        effect: """
+            systemd listens at $XDG_RUNTIME_DIR/vault/ssh.sock and starts 'vault doors' for the first client, and later \
+            sessions have this path in $SSH_AUTH_SOCK.
+            """,
+        reach: .socket(path: "vault/ssh.sock", unit: "vault-ssh"),
         refusalForAll: ("ssh keys are each user's own", hint: "ssh without --system"), hasEditableFiles: true,
         advice: "in sessions that run already: export SSH_AUTH_SOCK=\"$XDG_RUNTIME_DIR/vault/ssh.sock\"",
         changes: { places, _ in places.sshUnits }, recognizes: { $0.hasPrefix(DoorPlaces.sshMark) })

@@ -3,7 +3,13 @@ internal import SystemPackage
 
 extension Door {
     static let secretService: Door = Door(
-        name: "secret-service", reach: .bus(name: "org.freedesktop.secrets"), hasRivals: true, allowsUnit: true,
+        name: "secret-service", purpose: "org.freedesktop.secrets, which gnome-keyring and KWallet also serve",
+        effect: """
+            the bus starts 'vault doors' for org.freedesktop.secrets, and gnome-keyring and KWallet are kept from \
+            taking that name: gnome-keyring's units are masked, its start with the session is hidden, and \
+            apiEnabled=false is set for KWallet. 'vault import secret-service' moves their secrets beforehand.
+            """,
+        reach: .bus(name: "org.freedesktop.secrets"), hasRivals: true, allowsUnit: true,
         changes: { places, enabled in
             places.otherKeyrings + places.activation(of: .secretService, enabled: enabled)
         },
