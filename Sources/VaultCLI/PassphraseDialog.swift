@@ -95,7 +95,7 @@ final class PassphraseDialog {
                 .locked, "there is no terminal, and no program to ask for the passphrase",
                 hint: "install pinentry-gnome3, pinentry-qt or pinentry-curses, or --passphrase-file FILE")
         case .dismissed: CommandError(.cancelled, "cancelled")
-        case .timedOut: CommandError(.locked, "nobody answered the request for the passphrase")
+        case .timedOut: CommandError(.locked, VaultError.agent(.unanswered).text)
         case .failed(let text): CommandError(.locked, "cannot ask for the passphrase: \(text.printable)")
         }
     }

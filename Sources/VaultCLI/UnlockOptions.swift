@@ -79,7 +79,8 @@ struct UnlockOptions: ParsableArguments {
                 guard origin == .typed else { throw UnlockOptions.wrongSecurityKey }
                 tries -= 1
                 guard tries > 0 else {
-                    throw CommandError(.wrongPassphrase, "wrong passphrase", hint: target.otherWays)
+                    throw CommandError(
+                        .wrongPassphrase, VaultError.storage(.wrongPassphrase).text, hint: target.otherWays)
                 }
                 target.noteWrong()
             }

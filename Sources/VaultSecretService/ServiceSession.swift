@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+internal import Vault
 internal import VaultBus
 internal import VaultCrypto
 internal import VaultFormat
@@ -115,7 +116,7 @@ struct ServiceSession: Sendable {
         return opened
     }
 
-    private static let tooLarge = ServiceRefusal.tooMany("a secret has at most 16 MiB")
+    private static let tooLarge = ServiceRefusal.tooMany(VaultError.storage(.valueTooLarge).text)
 
     /// Encrypts a secret for the client.
     func sealed(_ secret: Secret, contentType: String, path: String) throws(ServiceRefusal) -> TransferredSecret {

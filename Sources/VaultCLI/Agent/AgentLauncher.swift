@@ -44,7 +44,7 @@ enum AgentLauncher {
             if let client = try VaultAccess.agent(of: vault.path) { return client }
         }
         throw CommandError(
-            .failure, "the running agent has another vault",
+            .failure, VaultError.agent(.otherVault).text,
             hint: "see 'vault doctor'; --vault or $VAULT_FILE names a vault")
     }
 

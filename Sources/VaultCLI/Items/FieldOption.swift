@@ -13,7 +13,7 @@ struct FieldOption: ParsableArguments {
 
     func validate() throws {
         guard field.map(ValueFields.isName) ?? true else {
-            throw ValidationError("the name of a field has 1 to 255 bytes and no control characters")
+            throw ValidationError(VaultError.parameter(.fieldName).text)
         }
     }
 

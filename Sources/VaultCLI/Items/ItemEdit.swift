@@ -4,6 +4,7 @@ internal import Glibc
 internal import Vault
 internal import VaultCrypto
 internal import VaultFormat
+internal import VaultStorage
 
 struct Edit: ParsableCommand {
     static let configuration = CommandConfiguration(
@@ -115,7 +116,7 @@ struct Edit: ParsableCommand {
         guard status == 0 else {
             throw CommandError(.failure, "the editor failed (\(status)), and nothing was changed")
         }
-        let tooLong = CommandError(.usage, "a secret has at most 16 MiB")
+        let tooLong = CommandError(StorageError.valueTooLarge)
         let bytes = try SecretReader.read(file: file, limit: Layout.valueLimit + 1, tooLong: tooLong)
         let hadNewline = old.withBytes { $0.count > 0 && $0[$0.count - 1] == 0x0a }
         let length = bytes.withBytes { bytes in
