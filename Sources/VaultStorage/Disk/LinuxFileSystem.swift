@@ -32,10 +32,13 @@ package struct LinuxFileSystem: VaultFileSystem {
         made.root = path.root
         for component in path.components {
             made.append(component)
-            // The umask could remove the user's own rights.
-            do throws(Errno) { try Names.makeDirectory(made.string) } catch {
-                let mayExist = error == .fileExists || error == .readOnlyFileSystem
-                guard mayExist || error == .permissionDenied && isDirectory(made) else { throw error }
+            // The path is a C string for the duration of the call.
+            let result = unsafe made.withPlatformString { path in
+                // The umask could remove the user's own rights.
+                unsafe mkdir(path, 0o700) == 0 ? unsafe chmod(path, 0o700) : -1
+            }
+            guard result == 0 || errno == EEXIST || errno == EROFS || errno == EACCES && isDirectory(made) else {
+                throw Errno(rawValue: errno)
             }
         }
         guard isDirectory(path) else { throw .notDirectory }
