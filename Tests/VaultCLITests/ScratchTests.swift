@@ -22,7 +22,7 @@ struct ScratchTests {
             EDITOR=./editor vault edit s ada --passphrase-file pass & file=$(cat started)
             grep -c s3cret "$file"; stat -c %a "$file" "${file%/*}"; kill -9 $!
             timeout 60 sh -c 'while test -e "$0"; do :; done' "${file%/*}"; test -e "${file%/*}" || echo gone
-            pkill -f "sleep 300"; vault get s ada --passphrase-file pass
+            pkill -xf "sleep 300"; vault get s ada --passphrase-file pass
             """)
         #expect(result.output == "1\n600\n700\ngone\ns3cret", "\(result.error)")
     }
