@@ -5,8 +5,8 @@ extension Door {
     static let ssh: Door = Door(
         name: "ssh", purpose: "the protocol of ssh-agent",
         effect: """
-            systemd listens at $XDG_RUNTIME_DIR/vault/ssh.sock and starts 'vault doors' for the first client, and later \
-            sessions have this path in $SSH_AUTH_SOCK.
+            systemd listens at $XDG_RUNTIME_DIR/vault/ssh.sock and starts 'vault doors' for the first client, and \
+            later sessions have this path in $SSH_AUTH_SOCK.
             """,
         reach: .socket(path: "vault/ssh.sock", unit: "vault-ssh"),
         refusalForAll: ("ssh keys are each user's own", hint: "ssh without --system"), hasEditableFiles: true,
