@@ -28,8 +28,8 @@ struct DoorsEnable: ParsableCommand {
         discussion: """
             \(Door.all.map { "\($0.name): \($0.effect)" }.joined(separator: " ")) With --system, the command changes \
             only the files for the bus and the portal, for all users, without ssh. Prints a line for each change; \
-            'vault doors disable' restores the previous state, which is recorded. Ends with 11, and changes nothing, if \
-            a file of another program is in the way.
+            'vault doors disable' restores the previous state, which is recorded. Ends with 11, and changes nothing, \
+            if a file of another program is in the way.
             """)
 
     @OptionGroup var selection: DoorSelection
