@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-internal import Glibc
+package import Glibc
 package import SystemPackage
 
 /// The status of a file, as returned by `lstat`, `stat` or `fstat`.
@@ -50,7 +50,7 @@ extension FileStatus {
         self.init(
             kind: kind, device: UInt64(status.st_dev), inode: UInt64(status.st_ino), size: Int(status.st_size),
             owner: status.st_uid, group: status.st_gid, mode: status.st_mode & 0o7777, links: Int(status.st_nlink),
-            modified: Double(status.st_mtim.tv_sec - 978_307_200) + Double(status.st_mtim.tv_nsec) / 1e9)
+            modified: status.st_mtim.secondsSince2001)
     }
 
     /// The status of an open file.
@@ -73,4 +73,9 @@ extension FileStatus {
         guard unsafe fstatat(directory, path, &status, flags) == 0 else { throw Errno(rawValue: errno) }
         self.init(status)
     }
+}
+
+extension timespec {
+    /// The time of a clock that counts from 1970, in seconds since 2001, which is 978,307,200 s later.
+    package var secondsSince2001: Double { Double(tv_sec - 978_307_200) + Double(tv_nsec) / 1e9 }
 }

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-internal import CLinux
 internal import Glibc
 package import SystemPackage
 
-/// The names of files in directories, for code that needs no port to the disk.
+/// Calls of the system that make, change or remove a name in a directory, for code that needs no port to the disk.
 package enum Names {
     /// Makes a directory with this mode, whatever the umask.
     package static func makeDirectory(_ path: String, mode: UInt32 = 0o700) throws(Errno) {
@@ -32,7 +31,4 @@ package enum Names {
     package static func checkAccess(_ path: String, _ rights: Int32) throws(Errno) {
         guard unsafe access(path, rights) == 0 else { throw Errno(rawValue: errno) }
     }
-
-    /// Sets the process's name, as shown by ps(1) and top(1): its first 15 bytes.
-    package static func nameProcess(_ name: String) { unsafe clinux_set_name(name) }
 }

@@ -120,7 +120,7 @@ struct Agent: ParsableCommand {
 
     private func serve() throws {
         if !allowHibernation { SecretBytes.keepsKeysApart = true }
-        Names.nameProcess("vault-agent")
+        ProcessName.set("vault-agent")
         let server: AgentServer
         let settings = try settings { kill(getpid(), SIGTERM) }
         do throws(PolicyError) { server = try AgentServer(settings) } catch { throw CommandError(error) }

@@ -43,7 +43,7 @@ struct BrowserHost: HelperCommand {
         // The browser may exit while it is being answered.
         signal(SIGPIPE, SIG_IGN)
         // The name shown by ps(1) and top(1).
-        Names.nameProcess("vault-browser")
+        ProcessName.set("vault-browser")
         guard let browser = DoorClient(getppid()) else {
             throw CommandError(.inputOutput, "the browser has gone")
         }

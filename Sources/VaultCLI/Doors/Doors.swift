@@ -70,7 +70,7 @@ struct Doors: ParsableCommand {
         // Any message may carry descriptors, and those of calls that wait for the user stay open until then. libsystemd
         // closes the connection when there is no room for a descriptor.
         clinux_allow_all_descriptors()
-        Names.nameProcess("vault-doors")
+        ProcessName.set("vault-doors")
         let isOpen = { if parent != nil { AgentLauncher.announce(nil) } }
         try DoorsServe().run(servings, VaultHouse(try vault.file.path(), vault.unlocking), isOpen)
     }

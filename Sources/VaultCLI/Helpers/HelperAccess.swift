@@ -45,7 +45,7 @@ enum HelperAccess {
         let (name, said) = (all.first?.split(separator: "/").last, Array(all.dropFirst()))
         if let command = command(name.map(String.init)) {
             // For ps(1), and for an agent that cannot see the executable.
-            Names.nameProcess("vault-\(command.configuration.commandName ?? "")")
+            ProcessName.set("vault-\(command.configuration.commandName ?? "")")
             return command.arguments(said)
         }
         return said.first == CargoCredential.option ? CargoCredential.arguments(said) : said

@@ -327,11 +327,6 @@ private final class LinuxFile: VaultFile {
     func unlock() -> Bool { clinux_lock(descriptor.number, CLINUX_LOCK_NONE) == 0 }
 }
 
-/// 978,307,200 s separate 1970 from 2001.
-private func secondsSince2001(_ time: timespec) -> Double {
-    Double(time.tv_sec - 978_307_200) + Double(time.tv_nsec) / 1e9
-}
-
 /// The kernel's clocks.
 package struct SystemClock: VaultClock {
     package init() {}
@@ -339,7 +334,7 @@ package struct SystemClock: VaultClock {
     package var now: Double {
         var time = timespec()
         unsafe clock_gettime(CLOCK_REALTIME, &time)
-        return secondsSince2001(time)
+        return time.secondsSince2001
     }
 
     package var uptime: Duration {
