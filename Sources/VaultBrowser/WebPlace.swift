@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-internal import Vault
 
 /// The parts of a URL (RFC 3986, as browsers read it) that identify the server: a scheme, a host and a port.
 struct WebPlace: Hashable, Sendable {
@@ -8,6 +7,8 @@ struct WebPlace: Hashable, Sendable {
     let host: WebHost
     /// The port; `nil` for the default one of the scheme.
     let port: Int?
+    /// Whether the text had a user in front of the host, if only an empty one.
+    var hasUser = false
 
     static let ports = ["http": 80, "https": 443]
 
@@ -15,8 +16,9 @@ struct WebPlace: Hashable, Sendable {
 
     /// Fails for a text that does not name a host.
     init?(_ text: String) {
-        // Split by bytes: a `Character` may be a slash with a combining mark. The part after the host is irrelevant.
-        var rest = Array(text.utf8.prefix(4096))[...]
+        // Split by bytes: a `Character` may be a slash with a combining mark. The whole text is read: in the first part
+        // of a URL with a long user, the user would be the host.
+        var rest = Array(text.utf8)[...]
         if let colon = rest.firstIndex(of: UInt8(ascii: ":")), rest[colon...].starts(with: "://".utf8) {
             guard let scheme = WebPlace.scheme(rest[..<colon]) else { return nil }
             self.scheme = scheme
@@ -31,6 +33,7 @@ struct WebPlace: Hashable, Sendable {
             // Without a scheme, the text is a mail address.
             guard scheme != nil else { return nil }
             place = authority[(at + 1)...]
+            hasUser = true
         }
         var port: Int?
         let hostEnd = place.first == UInt8(ascii: "[") ? place.lastIndex(of: UInt8(ascii: "]")) : place.startIndex
@@ -65,9 +68,11 @@ struct WebPage: Hashable, Sendable {
     let host: WebHost
     let port: Int
 
-    /// Fails for a URL that is neither http nor https, or names no host.
+    /// Fails for a URL that is neither http nor https, names no host, or names a user: a user has no use for the match,
+    /// and makes one host look like another.
     init?(_ url: String) {
-        guard let place = WebPlace(url), let scheme = place.scheme, let usual = WebPlace.ports[scheme] else {
+        guard let place = WebPlace(url), !place.hasUser, let scheme = place.scheme, let usual = WebPlace.ports[scheme]
+        else {
             return nil
         }
         (self.scheme, host, port) = (scheme, place.host, place.port ?? usual)
@@ -76,7 +81,7 @@ struct WebPage: Hashable, Sendable {
     /// The port; `nil` if it is the default one of the scheme.
     var unusualPort: Int? { port == WebPlace.ports[scheme] ? nil : port }
 
-    /// The URL without path and user.
+    /// The URL without its path.
     var text: String { "\(scheme)://\(host.text)\(unusualPort.map { ":\($0)" } ?? "")" }
 
     /// Returns whether a login of a place matches the page. A place without a scheme matches https, and pages of this

@@ -176,7 +176,11 @@ struct BrowserRefusalTests {
 
     // MARK: Logins
 
-    @Test(arguments: ["", "no url", "file:///etc/passwd", "https://", "javascript:alert(1)", "https://exa mple.com"])
+    @Test(arguments: [
+        "", "no url", "file:///etc/passwd", "https://", "javascript:alert(1)", "https://exa mple.com",
+        "https://ada@example.com", "https://:@example.com",
+        "https://\(String(repeating: "a", count: 4076))@example.com.evil.com/",
+    ])
     func `what names no page gets no logins`(url: String) throws {
         let client = try BrowserClient.associated()
         try client.house.vault.keep("example.com", "ada", "s3cret")

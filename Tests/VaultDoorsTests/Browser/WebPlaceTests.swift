@@ -33,6 +33,8 @@ struct WebPlaceTests {
         "https://exa\u{0}mple.com/", "https://exa\u{202E}mple.com/", "https://ex\u{200B}ample.com/",
         "https://\(String(repeating: "a", count: 64)).com/", "https://\(String(repeating: "a.", count: 200))com/",
         " https://example.com/", "https\u{0}://example.com/", "1https://example.com/",
+        "https://ada:pw@example.com/", "https://ada@example.com/", "https://@example.com/", "https://:@example.com/",
+        "https://evil.com@example.com/", "https://example.com@evil.com/", "https://a@b@example.com/",
     ])
     func `what names no page is refused`(url: String) {
         #expect(WebPage(url) == nil)
@@ -48,7 +50,7 @@ struct WebPlaceTests {
         ("http://example.com/", "http://example.com/"), ("http://localhost:8080/", "localhost"),
         ("http://127.0.0.1/", "127.0.0.1"), ("http://[::1]:80/", "http://[0:0::0:1]"),
         ("https://[2001:db8::1]/", "https://[2001:DB8:0:0:0:0:0:1]"), ("https://router/", "https://router"),
-        ("https://ada:pw@example.com/", "https://example.com"), ("https://evil.com@example.com/", "example.com"),
+        ("https://example.com/", "https://ada:pw@example.com"), ("https://example.com/@evil.com", "example.com"),
         ("https://xn--bcher-kva.example/", "https://bücher.example"), ("https://bücher.example/", "BÜCHER.example"),
         ("https://xn--bcher-kva.example/", "xn--bcher-kva.example"), ("https://shop.co.uk/", "shop.co.uk"),
         ("https://a.shop.co.uk/", "shop.co.uk"), ("https://co.uk/", "co.uk"), ("https://a.www.ck/", "www.ck"),
@@ -105,8 +107,24 @@ struct WebPlaceTests {
         #expect(Punycode.encoded(Array(label.unicodeScalars)) == encoded)
     }
 
-    @Test func `a page is named without its path and its user`() throws {
-        let page = try #require(WebPage("https://ada:secret@Example.com:8443/token?x=1"))
+    /// With a limit in front of the split, the text up to the limit had another host.
+    @Test func `a long user makes no page, and a long path changes no host`() throws {
+        for length in [1, 239, 1023, 4071, 4072, 4079, 4080, 65_535, 1 << 20] {
+            let long = String(repeating: "a", count: length)
+            for user in ["\(long)@bank.example.com", "\(long)@bank.example.com:x", "\(long):\(long)", "a@\(long)"] {
+                #expect(WebPage("https://\(user)@evil.com/") == nil)
+                #expect(WebPage("https://\(user).evil.com/") == nil)
+            }
+            #expect(WebPage("https://bank.example.com\(long).evil.com/")?.text != "https://bank.example.com")
+            let page = try #require(WebPage("https://evil.com/\(long)@bank.example.com/?\(long)#@\(long)"))
+            #expect(page.text == "https://evil.com")
+            // The user of a stored place does not count, however long.
+            #expect(try #require(WebPlace("https://\(long)@evil.com/\(long)")).host == page.host)
+        }
+    }
+
+    @Test func `a page is named without its path`() throws {
+        let page = try #require(WebPage("https://Example.com:8443/token?x=1"))
         #expect(page.text == "https://example.com:8443")
         #expect(WebPage("http://[0::1]/x")?.text == "http://[0:0:0:0:0:0:0:1]")
     }
