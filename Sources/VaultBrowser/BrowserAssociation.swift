@@ -2,6 +2,7 @@
 package import FoundationEssentials
 package import Vault
 internal import VaultCrypto
+internal import VaultFormat
 
 /// A browser that the user has approved: a generic password `vault.browser`/ID, whose secret is the id key in base64,
 /// and whose attributes record the browser's program and the hosts for which the browser may have logins.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 internal import FoundationEssentials
+internal import VaultFormat
 
 /// The names below which unrelated owners register names, such as `co.uk` and `github.io`: a login for one of them
 /// matches no page below it.

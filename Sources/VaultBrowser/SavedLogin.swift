@@ -2,6 +2,7 @@
 internal import FoundationEssentials
 internal import Vault
 internal import VaultDoorKit
+internal import VaultFormat
 
 /// An item that may be a login for pages: an internet password, or a generic one whose service is a host or a URL.
 struct SavedLogin: Sendable {

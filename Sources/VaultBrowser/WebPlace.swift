@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+internal import VaultFormat
 
 /// The parts of a URL (RFC 3986, as browsers read it) that identify the server: a scheme, a host and a port.
 struct WebPlace: Hashable, Sendable {

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// Encodes host names with characters beyond ASCII, as DNS and browsers write them (RFC 3492).
-enum Punycode {
+package enum Punycode {
     private static let (base, least, most, skew, damp): (Int, Int, Int, Int, Int) = (36, 1, 26, 38, 700)
 
     /// Returns the label in ASCII, without `xn--`.
     ///
     /// - Parameter label: at most 63 characters, so that no number overflows.
-    static func encoded(_ label: [Unicode.Scalar]) -> String {
+    package static func encoded(_ label: [Unicode.Scalar]) -> String {
         var output = String(String.UnicodeScalarView(label.filter(\.isASCII)))
         let basic = output.unicodeScalars.count
         if basic > 0 { output += "-" }

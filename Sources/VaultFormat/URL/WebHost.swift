@@ -2,20 +2,20 @@
 
 /// The host of a URL: a name, or an address, below which there are no other hosts. Two spellings that browsers treat as
 /// the same host are equal.
-struct WebHost: Hashable, Sendable {
+package struct WebHost: Hashable, Sendable {
     /// The host in ASCII and lower case; an IPv6 address in brackets, its eight groups without leading zeros.
-    let text: String
+    package let text: String
     /// The labels of a name, the top-level one last; empty for an address.
-    let labels: [String]
+    package let labels: [String]
 
     /// The maximum length, in bytes: DNS allows 253, and the name of an attribute has a prefix in front of the host.
-    static let longest = 240
+    package static let longest = 240
 
     /// The full stops of IDNA.
-    static let dots: Set<Unicode.Scalar> = [".", "\u{3002}", "\u{FF0E}", "\u{FF61}"]
+    package static let dots: Set<Unicode.Scalar> = [".", "\u{3002}", "\u{FF0E}", "\u{FF61}"]
 
     /// Fails for a text that no browser would resolve: an empty label, a blank, a number that is not an address.
-    init?(_ text: some StringProtocol) {
+    package init?(_ text: some StringProtocol) {
         if text.hasPrefix("[") {
             guard text.hasSuffix("]"), let groups = WebHost.groups(text.dropFirst().dropLast()) else { return nil }
             self.text = "[\(groups.map { String($0, radix: 16) }.joined(separator: ":"))]"
@@ -44,27 +44,12 @@ struct WebHost: Hashable, Sendable {
         }
     }
 
-    /// Returns whether the host is the other one or below it. No host is below an address, a name of one label, or a
-    /// public suffix.
-    func isAtOrBelow(_ other: WebHost, _ suffixes: PublicSuffixes) -> Bool {
-        guard self != other else { return true }
-        return other.labels.count >= 2 && labels.count > other.labels.count && hasOwner(of: other, suffixes)
-    }
+    package var isAddress: Bool { labels.isEmpty }
 
-    /// Returns whether the host is the other one or below it, and no name from the one to the other is a public suffix.
-    /// A suffix may be longer than the other name: with `s3.example.com` in the list, hosts below it have other owners
-    /// than `example.com`.
-    func hasOwner(of other: WebHost, _ suffixes: PublicSuffixes) -> Bool {
-        guard labels.suffix(other.labels.count).elementsEqual(other.labels) else { return false }
-        return !(other.labels.count...labels.count).contains { suffixes.contains(Array(labels.suffix($0))) }
-    }
-
-    var isAddress: Bool { labels.isEmpty }
-
-    var labelCount: Int { labels.count }
+    package var labelCount: Int { labels.count }
 
     /// Whether the host is this machine, reached without a network.
-    var isLoopback: Bool {
+    package var isLoopback: Bool {
         labels.last == "localhost" || isAddress && (text.hasPrefix("127.") || text == "[0:0:0:0:0:0:0:1]")
     }
 
