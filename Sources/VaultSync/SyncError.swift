@@ -23,6 +23,8 @@ package enum SyncError: Error, Equatable, Sendable {
     case noSuchDevice
     case noSuchRemote
     /// The folder has the records of another fleet.
+    /// Several devices have the name; the identifier of each is unique.
+    case ambiguousDevice([NamedDevice])
     case remoteInUse
     /// No device has answered or asked with this code.
     case noAnswer

@@ -248,6 +248,7 @@ struct SyncCodingTests {
         .vault(.storage(.inputOutput(.ioError, .write))), .format(.invalid(.device)), .removed, .notJoined,
         .alreadyJoined, .alarm(Alarm(.forked, nil, 3, "what")), .notAnOwner, .noSuchDevice, .noSuchRemote,
         .remoteInUse, .noAnswer, .wrongRecoveryCode, .busy, .tooLarge, .tooManyLogs,
+        .ambiguousDevice([NamedDevice(id: log, isRemoved: false), NamedDevice(id: .zero, isRemoved: true)]),
     ]
 
     /// Returns a result with an outcome for each error.

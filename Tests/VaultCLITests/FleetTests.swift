@@ -14,7 +14,8 @@ struct FleetErrorTests {
 
     @Test(arguments: [
         (SyncError.removed, VaultCLI.ExitStatus.removed), (.notJoined, .notFound), (.alreadyJoined, .alreadyExists),
-        (.notAnOwner, .failure), (.noSuchDevice, .notFound), (.noSuchRemote, .notFound), (.remoteInUse, .alreadyExists),
+        (.ambiguousDevice([NamedDevice(id: log, isRemoved: true)]), .ambiguous), (.noSuchRemote, .notFound),
+        (.remoteInUse, .alreadyExists),
         (.noAnswer, .notFound), (.wrongRecoveryCode, .wrongPassphrase), (.busy, .busy), (.tooLarge, .failure),
         (.tooManyLogs, .resources), (.store(.unreachable("/x")), .inputOutput),
         (.store(.inputOutput(.noSpace, "/x")), .inputOutput), (.vault(.locked), .locked),

@@ -124,6 +124,9 @@ extension SyncError: MessageValue {
         case .url(let what):
             put(17)
             writer.put(what)
+        case .ambiguousDevice(let devices):
+            put(18)
+            writer.put(devices)
         }
     }
 
@@ -147,12 +150,24 @@ extension SyncError: MessageValue {
         case 16: .tooManyLogs
         case 17: .url(try reader.read())
         default: throw .invalid
+        case 18: .ambiguousDevice(try reader.read())
         }
     }
 }
 
 extension RecordStoreError: MessageValue {
     package func write(to writer: inout MessageWriter) {
+extension NamedDevice: MessageValue {
+    package func write(to writer: inout MessageWriter) {
+        writer.put(id)
+        writer.put(isRemoved)
+    }
+
+    package static func read(from reader: inout MessageReader) throws(MessageError) -> NamedDevice {
+        NamedDevice(id: try reader.read(), isRemoved: try reader.read())
+    }
+}
+
         switch self {
         case .unreachable(let place):
             writer.put(1 as UInt8)

@@ -12,10 +12,11 @@ struct DeviceSecretsList: ParsableCommand {
         discussion: """
             For a removed device, the list has only the items whose secrets have not changed since the removal: these \
             remain to be changed where they are used. A new secret for an item ('vault set') takes the item off the \
-            list. The list reflects what this device knows: sync first.
+            list. The list reflects what this device knows: sync first. A name that a removed device and another one \
+            have had ends the command with 12, which names their identifiers.
             """)
 
-    @Argument(help: "The name of the device, which may be a removed one.")
+    @Argument(help: "The name of the device, which may be a removed one, or its identifier.")
     var name: String
 
     @Flag(help: "Print JSON.")

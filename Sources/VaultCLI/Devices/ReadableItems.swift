@@ -6,16 +6,17 @@ internal import VaultSync
 /// The items whose secrets a device can read, or could read before its removal.
 struct ReadableItems: Encodable {
     private let device: DeviceSummary
+    private let isRemoved: Bool
     private let readable: [ItemOutput]
     private let items: [Item]
 
-    private enum CodingKeys: CodingKey { case device, readable }
+    private enum CodingKeys: CodingKey { case device, isRemoved, readable }
 
     var count: Int { items.count }
 
     init(_ secrets: DeviceSecrets, in store: some ItemStore) throws {
         items = try ReadableItems.items(secrets.readable, in: store)
-        device = DeviceSummary(secrets.device)
+        (device, isRemoved) = (DeviceSummary(secrets.device), secrets.isRemoved)
         readable = items.map { ItemOutput(item: $0) }
     }
 

@@ -37,6 +37,12 @@ extension CommandError {
             self.init(
                 .alreadyExists, "there is a fleet already",
                 hint: "to join it: --join, or --recovery-code-file FILE; another fleet needs its own folder")
+        case .ambiguousDevice(let devices):
+            let shown = devices.prefix(8).map { $0.id.text + ($0.isRemoved ? " (removed)" : "") }
+            self.init(
+                .ambiguous, "\(devices.count.grouped) devices have this name",
+                hint: "choose one by its identifier: " + shown.joined(separator: ", ")
+                    + (shown.count < devices.count ? ", …" : ""))
         case .noAnswer:
             self.init(
                 .notFound, "no device uses this code there",

@@ -7,22 +7,15 @@ extension Fleet {
     /// Returns the items whose secrets a device can read; for a removed device, those whose secrets have not been
     /// changed since.
     ///
-    /// - Parameter name: the name of a device of the fleet, or else of the most recently removed device with this
-    ///   name.
-    /// - Throws: `.noSuchDevice`
+    /// - Parameter name: the name or the identifier of a device, which may be a removed one.
+    /// - Throws: `.noSuchDevice`, `.ambiguousDevice`
     package func secrets(ofDeviceNamed name: String) throws(SyncError) -> DeviceSecrets {
         let replica = try replica(membership())
-        let roster = replica.roster
-        let named = devices(replica).filter { $0.name == name }
-        if let device = named.first(where: { !$0.isThis }) ?? named.first {
-            return DeviceSecrets(device: device, isRemoved: false, readable: try readable(until: .max))
-        }
-        let gone = roster.departures.filter { roster.known[$0.key]?.name == name }
-        guard let (id, departure) = gone.max(by: { $0.value.stamp < $1.value.stamp }), let known = roster.known[id],
-            known.role != .recovery
-        else { throw .noSuchDevice }
+        let device = try replica.roster.device(named: name, orRemoved: true)
+        let departure = replica.roster.departures[device.id]
         return DeviceSecrets(
-            device: fleetDevice(known, replica), isRemoved: true, readable: try readable(until: departure.stamp))
+            device: fleetDevice(device, replica), isRemoved: departure != nil,
+            readable: try readable(until: departure?.stamp ?? .max))
     }
 
     /// Returns the items that have a current secret not written after the stamp.
@@ -49,14 +42,14 @@ extension Fleet {
     /// The vault stores the request before anything else happens. If no remote takes the change now, each later sync
     /// tries it first.
     ///
-    /// - Throws: `.notAnOwner`, `.noSuchDevice` or `.noSuchRemote`, without any change.
+    /// - Parameter name: the name or the identifier of another device of the fleet.
+    /// - Throws: `.notAnOwner`, `.noSuchDevice`, `.ambiguousDevice` or `.noSuchRemote`, without any change.
     package func remove(deviceNamed name: String) throws(SyncError) -> DeviceRemoval {
         try alone { membership throws(SyncError) in
             let replica = try replica(membership)
             try checkIsOwner(replica)
-            guard let device = devices(replica).first(where: { $0.name == name && !$0.isThis }) else {
-                throw .noSuchDevice
-            }
+            let device = fleetDevice(
+                try replica.roster.device(named: name, orRemoved: false, butNot: replica.deviceID), replica)
             guard !membership.remotes.isEmpty else { throw .noSuchRemote }
             try replica.wantRemovals { $0.insert(device.id) }
             let attempt: RosterAttempt
@@ -67,8 +60,8 @@ extension Fleet {
             } catch { attempt = RosterAttempt(outcomes: [], failure: error) }
             // Includes the records that were received just now.
             return DeviceRemoval(
-                device: device, readable: try secrets(ofDeviceNamed: name).readable, outcomes: attempt.outcomes,
-                failure: attempt.failure)
+                device: device, readable: try secrets(ofDeviceNamed: device.id.text).readable,
+                outcomes: attempt.outcomes, failure: attempt.failure)
         }
     }
 

@@ -301,6 +301,34 @@ struct RemovalTests {
         #expect(throws: SyncError.noSuchDevice) { try a.fleet.secrets(ofDeviceNamed: "recovery code") }
     }
 
+    @Test func `a lost device is still found when another one has its name`() throws {
+        let homes = try Home.fleet(["a", "b"])
+        let a = homes[0]
+        try a.add("ada", "old")
+        for home in homes + homes { try home.sync() }
+        let lost = try #require(a.fleet.status().devices.first { $0.name == "b" })
+        // A member is found by its identifier as well, in any case of its letters.
+        #expect(try a.fleet.secrets(ofDeviceNamed: lost.id.text.uppercased()).device.id == lost.id)
+        _ = try a.fleet.remove(deviceNamed: lost.id.text)
+        try a.add("later", "new")
+        let again = try Home("again", on: a.environment.fileSystem, clock: a.clock)
+        let attempt = try again.fleet.requestToJoin(Home.url, deviceName: "b")
+        let joined = try a.fleet.approve(attempt.code, role: .writer)
+        #expect(joined.name == "b" && joined.id != lost.id)
+        let both = [NamedDevice(id: joined.id, isRemoved: false), NamedDevice(id: lost.id, isRemoved: true)]
+        #expect(throws: SyncError.ambiguousDevice(both)) { try a.fleet.secrets(ofDeviceNamed: "b") }
+        let old = try a.fleet.secrets(ofDeviceNamed: lost.id.text)
+        #expect(old.isRemoved && old.device.id == lost.id)
+        #expect(try Self.names(old.readable, a) == ["ada"])
+        #expect(try Self.names(a.fleet.secrets(ofDeviceNamed: joined.id.text).readable, a) == ["ada", "later"])
+        // Only a member can be removed, and its name means it alone.
+        #expect(throws: SyncError.noSuchDevice) { try a.fleet.remove(deviceNamed: lost.id.text) }
+        #expect(try a.fleet.remove(deviceNamed: "b").device.id == joined.id)
+        // The device that was removed last comes first.
+        let gone = [joined, lost].map { NamedDevice(id: $0.id, isRemoved: true) }
+        #expect(throws: SyncError.ambiguousDevice(gone)) { try a.fleet.secrets(ofDeviceNamed: "b") }
+    }
+
     @Test func `nobody is removed who is not there, nor by a writer, nor without a remote`() throws {
         let homes = try Home.fleet(["a", "b"])
         let a = homes[0]
