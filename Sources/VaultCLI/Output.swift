@@ -31,6 +31,33 @@ enum Output {
         try write("\n")
     }
 
+    /// Reports on a change that is made and durable: a failure from here on says that the change stands.
+    ///
+    /// - Parameters:
+    ///   - done: the change, as a clause, such as "the device is removed".
+    ///   - hint: the command that shows again what could not be shown; `nil` for the failure's own hint.
+    static func after<R>(_ done: String, hint: String? = nil, _ body: () throws -> R) throws -> R {
+        do { return try body() } catch {
+            guard var failure = CommandLineTool.failure(error) else { throw error }
+            failure.message = "\(done), but this failed: \(failure.message)"
+            failure.hint = hint ?? failure.hint
+            throw failure
+        }
+    }
+
+    /// Writes a list: as JSON, or as lines; an empty one says so to a person, on standard error.
+    ///
+    /// - Parameters:
+    ///   - name: of the rows, such as "remotes".
+    ///   - text: the line of a row, or its lines.
+    static func list<Row: Encodable>(
+        _ rows: [Row], asJSON: Bool, named name: String, _ text: (Row) -> String
+    ) throws {
+        guard !asJSON else { return try json(rows) }
+        guard !rows.isEmpty else { return note("no \(name)") }
+        try write(rows.map(text).joined())
+    }
+
     static func note(_ text: String) { error("vault: note: \(text)\n") }
 
     static func warn(_ text: String) { error("vault: warning: \(text)\n") }

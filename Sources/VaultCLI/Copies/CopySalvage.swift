@@ -56,7 +56,7 @@ struct SalvageCommand: ParsableCommand {
                 }
             }
         }
-        try write(result)
+        try Output.after("the new vault '\(target.printable)' is written") { try write(result) }
         let salvage = result.salvage
         Output.note("\(salvage.whole) items are whole, \(result.damaged.count) are not")
         if salvage.missingFrames > 0 {

@@ -87,8 +87,9 @@ struct DeviceApprove: ParsableCommand {
     }
 
     private func tell(_ device: FleetDevice) throws {
-        if json { return try Output.json(DeviceSummary(device)) }
-        Output.note("'\(device.name.printable)' belongs to the fleet now, as \(device.role.phrase)")
+        let done = "'\(device.name.printable)' belongs to the fleet now, as \(device.role.phrase)"
+        guard json else { return Output.note(done) }
+        try Output.after(done) { try Output.json(DeviceSummary(device)) }
     }
 
     /// Without a terminal, reports all missing inputs at once, rather than one per attempt.

@@ -11,14 +11,14 @@ struct DeviceRemove: ParsableCommand {
         abstract: "Shut a device out of the fleet.",
         discussion: """
             For a device that is lost, no longer used, or copied. The removed device can read nothing published from \
-            then on, and the other devices ignore its writes. The device keeps what it has read: the command first \
-            lists the items whose secrets must be changed where they are used; 'vault device secrets' lists them \
-            again. One reachable remote is enough; the other remotes receive the removal with later syncs. If no \
+            then on, and the other devices ignore its writes. The device keeps what it has read: once it is removed, \
+            the command lists the items whose secrets must be changed where they are used; 'vault device secrets' \
+            lists them again. One reachable remote is enough; the other remotes receive the removal with later syncs. If no \
             remote is reachable, the command ends with 30, and each 'vault sync' removes the device before it \
             publishes anything. Asks for confirmation at a terminal; without one, --yes is required.
             """)
 
-    @Argument(help: "The name of the device, as in 'vault device list'.")
+    @Argument(help: "The name of the device, or its identifier, as in 'vault device list --json'.")
     var name: String
 
     @Flag(help: "Do not ask for confirmation.")
@@ -33,63 +33,88 @@ struct DeviceRemove: ParsableCommand {
         if !yes { try Confirmation.checkPossible() }
         if let agent = try vault.openAgent(), try remove(through: agent) { return }
         try vault.withFleet { fleet, opened in
-            try confirm(fleet.status().devices)
-            // Printed first: a failure from here on must not lose the list.
-            let items = try ReadableItems(try fleet.secrets(ofDeviceNamed: name), in: opened)
-            try items.write(asJSON: json)
-            let removal = try Progress.during("removing the device") { _ in try fleet.remove(deviceNamed: name) }
-            let names = DeviceNames(fleet)
-            try tell(of: removal.outcomes, removal.failure, names)
-            try tell(of: try fleet.secrets(ofDeviceNamed: name), after: items, in: opened)
+            let device = try confirmed(fleet.status().devices)
+            let removal = try Progress.during("removing the device") { _ in
+                try fleet.remove(deviceNamed: device.id.text)
+            }
+            let secrets = DeviceSecrets(
+                device: removal.device, isRemoved: removal.failure == nil, readable: removal.readable)
+            try tell(of: secrets, in: opened, removal.outcomes, removal.failure, DeviceNames(fleet))
         }
     }
 
     /// - Returns: `false` if the command has to do it itself.
     private func remove(through agent: AgentClient) throws -> Bool {
-        guard let secrets = try vault.byAgent(DeviceSecretsRequest(name))?.secrets else { return false }
-        try confirm(vault.fleetStatus().devices)
-        let items = try ReadableItems(secrets, in: agent)
-        try items.write(asJSON: json)
-        let change = try Progress.during("removing the device") { _ in try agent.changed(RemoveDeviceRequest(name)) }
-        try tell(of: change.outcomes, change.delay, DeviceNames(change.deviceNames))
-        if let secrets = change.secrets { try tell(of: secrets, after: items, in: agent) }
+        let devices = try vault.fleetStatus().devices
+        // An agent that may not show the list afterwards is not asked to remove the device either.
+        guard let listed = try vault.byAgent(DeviceSecretsRequest(member(devices).id.text))?.secrets else {
+            return false
+        }
+        let device = try confirmed(devices)
+        let change = try Progress.during("removing the device") { _ in
+            try agent.changed(RemoveDeviceRequest(device.id.text))
+        }
+        try tell(
+            of: change.secrets ?? listed, in: agent, change.outcomes, change.delay, DeviceNames(change.deviceNames))
         return true
     }
 
+    /// Returns the member of the fleet with the name or the identifier.
+    private func member(_ devices: [FleetDevice]) throws -> FleetDevice {
+        if let meant = devices.first(where: { $0.id.text == name.lowercased() }) { return meant }
+        let named = devices.filter { $0.name == name }
+        let others = named.filter { !$0.isThis }
+        guard let device = others.first ?? named.first else { throw SyncError.noSuchDevice }
+        guard others.count < 2 else {
+            throw SyncError.ambiguousDevice(others.map { NamedDevice(id: $0.id, isRemoved: false) })
+        }
+        return device
+    }
+
     /// Checks that the device can be removed, and asks for confirmation.
-    private func confirm(_ devices: [FleetDevice]) throws {
-        let matching = devices.filter { $0.name == name }
-        guard let device = matching.first else { throw SyncError.noSuchDevice }
-        guard !device.isThis || matching.count > 1 else {
+    private func confirmed(_ devices: [FleetDevice]) throws -> FleetDevice {
+        let device = try member(devices)
+        guard !device.isThis else {
             throw CommandError.usage("this is the current device", hint: "remove it on another device, an owner's")
         }
         guard devices.contains(where: { $0.isThis && $0.role == .owner }) else { throw SyncError.notAnOwner }
-        guard !yes else { return }
-        try Confirmation.ask(
-            "Remove '\(name.printable)' (\(device.role.label)) from the fleet? What it has read it keeps.")
+        if !yes {
+            try Confirmation.ask(
+                "Remove '\(device.name.printable)' (\(device.role.label)) from the fleet? What it has read it keeps.")
+        }
+        return device
     }
 
+    /// Reports the removal, which is signed and stored: the pager and the reader of the output can no longer stop it.
+    ///
     /// - Throws: the reason, if the removal has to wait for a remote.
     private func tell(
-        of outcomes: [SyncOutcome], _ delay: SyncError?, _ names: DeviceNames
+        of secrets: DeviceSecrets, in store: some ItemStore, _ outcomes: [SyncOutcome], _ delay: SyncError?,
+        _ names: DeviceNames
     ) throws {
-        if let delay { throw DeviceRemove.waits(name, CommandError(delay, of: names)) }
-        outcomes.warn("a later sync announces the removal", names)
-    }
-
-    private func tell(of secrets: DeviceSecrets, after items: ReadableItems, in store: some ItemStore) throws {
-        let late = try ReadableItems(secrets, in: store).count - items.count
-        if late > 0 {
-            Output.warn("\(late.grouped) more arrived with this sync: 'vault device secrets' lists all")
+        let (device, again) = ("'\(secrets.device.name.printable)'", "'vault device secrets \(secrets.device.id.text)'")
+        if delay == nil { outcomes.warn("a later sync announces the removal", names) }
+        let done = delay == nil ? "\(device) is removed" : "\(device) waits to be removed by the next sync"
+        do {
+            try Output.after(done, hint: "\(again) lists the items to change") {
+                let items = try ReadableItems(secrets, in: store)
+                if delay == nil {
+                    Output.note(
+                        "\(done); it could read the secrets of \(items.count.grouped) items: rotate them; \(again) "
+                            + "lists those that remain")
+                }
+                try items.write(asJSON: json)
+            }
+        } catch  where delay != nil {
+            if let failure = CommandLineTool.failure(error) { Output.warn("\(failure.message): \(failure.hint ?? "")") }
         }
-        Output.note(
-            "'\(name.printable)' is removed; it could read the secrets of \(items.count.grouped) items: rotate "
-                + "them; 'vault device secrets' lists those that remain")
+        if let delay { throw DeviceRemove.waits(device, CommandError(delay, of: names), again) }
     }
 
-    private static func waits(_ name: String, _ failure: CommandError) -> CommandError {
+    private static func waits(_ device: String, _ failure: CommandError, _ again: String) -> CommandError {
         CommandError(
-            failure.status, "'\(name.printable)' is not removed yet: \(failure.message)",
-            hint: "each 'vault sync' removes it first, and sends nothing before; rotate the secrets of the items above")
+            failure.status, "\(device) is not removed yet: \(failure.message)",
+            hint: "each 'vault sync' removes it first, and sends nothing before; rotate the secrets that \(again) lists"
+        )
     }
 }

@@ -54,8 +54,12 @@ struct DeviceID: ParsableCommand {
             return try vault.resetDeviceIdentifier(for: name, thisDeviceOnly: thisDeviceOnly)
         }
         let text = identifier.uuidString.lowercased()
-        guard json else { return try Output.line(text) }
-        try Output.json(Report(id: text, name: name, thisDeviceOnly: thisDeviceOnly))
+        let write = {
+            guard json else { return try Output.line(text) }
+            try Output.json(Report(id: text, name: name, thisDeviceOnly: thisDeviceOnly))
+        }
+        guard reset else { return try write() }
+        try Output.after("the device has a new identifier", hint: "the same without --reset prints it", write)
     }
 
     private struct Report: Encodable {

@@ -185,7 +185,15 @@ extension Import {
 
 extension ImportOutput {
     func write(asJSON: Bool) throws {
-        if asJSON { try Output.json(self) } else if isDryRun { try Output.write(table) }
         tell()
+        try ImportOutput.tellingAll(isDryRun) {
+            if asJSON { try Output.json(self) } else if isDryRun { try Output.write(table) }
+        }
+    }
+
+    /// Writes the result: unless this is a dry run, the items are stored by now, whether it can be written or not.
+    static func tellingAll(_ isDryRun: Bool, _ body: () throws -> Void) throws {
+        guard !isDryRun else { return try body() }
+        try Output.after("the import is done", hint: "run it again to see the list: nothing is imported twice", body)
     }
 }

@@ -43,7 +43,7 @@ struct PlaintextSweep {
                 reports.append(output)
                 if !isDryRun { try remove(source, report, readingBack: vault) }
             }
-            if isJSON { try Output.json(reports) }
+            if isJSON { try ImportOutput.tellingAll(isDryRun) { try Output.json(reports) } }
         }
     }
 

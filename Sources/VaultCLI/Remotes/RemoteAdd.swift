@@ -214,8 +214,15 @@ struct RemoteAdd: ParsableCommand {
     /// Prints the code alone, or a JSON object with it.
     func report(_ result: Result, _ remote: RemoteURL, _ device: String, _ code: RecoveryCode? = nil) throws {
         if json {
-            return try FleetCode.write(
-                ["state": result.rawValue, "remote": remote.text, "device": device], with: code)
+            let write = {
+                try FleetCode.write(
+                    ["state": result.rawValue, "remote": remote.text, "device": device], with: code)
+            }
+            // A code is shown before its change is made, so that a failure stops the change.
+            guard code == nil else { return try write() }
+            return try Output.after(
+                result == .joined ? "the vault has joined the fleet" : "the remote is added",
+                hint: "see 'vault status'", write)
         }
         if let code {
             try FleetCode.write(code)

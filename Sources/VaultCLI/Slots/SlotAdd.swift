@@ -123,13 +123,7 @@ struct SlotAdd: ParsableCommand {
             let passphrase = try new.passphrase()
             try adding { _ = try opened.addSlot(for: .passphrase(passphrase), name: name, cost: cost) }
         case .recoveryCode:
-            let code = try RecoveryCode(SystemRandom())
-            let slot = try opened.addSlot(for: .recoveryCode(code), name: name)
-            do { try RecoveryCodeOutput.show(code) } catch {
-                // The code was never shown.
-                _ = try? opened.removeSlot(slot.slotID)
-                throw error
-            }
+            try RecoveryCodeOutput.add(to: opened, name: name)
         case .keyFile: try withKeyFile { keyFile in _ = try opened.addSlot(for: .keyFile(keyFile), name: name) }
         case .passphraseAndKeyFile:
             let passphrase = try new.passphrase()
@@ -183,11 +177,24 @@ struct SlotAdd: ParsableCommand {
     }
 }
 
-/// Shows a recovery code, once.
+/// A vault's recovery code, which is shown once, and opens nothing before: even where the reader of the output ends
+/// this process, no vault has a code that nobody has seen.
 enum RecoveryCodeOutput {
-    static func show(_ code: RecoveryCode) throws {
-        try code.text().withBytes { try Output.write($0) }
-        try Output.write("\n")
+    /// Makes a recovery code, shows it, and adds its slot.
+    ///
+    /// - Parameter name: the slot's name; `nil` for the usual one.
+    static func add(to vault: Vault, name: String? = nil) throws {
+        try vault.checkRoom(forSlot: name, blobBytes: 0)
+        let code = try RecoveryCode(SystemRandom())
+        try FleetCode.write(code)
+        do throws(VaultError) { _ = try vault.addSlot(for: .recoveryCode(code), name: name) } catch {
+            let isInDoubt = if case .storage(.indeterminate) = error { true } else { false }
+            Output.warn(
+                isInDoubt
+                    ? "whether this recovery code opens the vault is unknown: see 'vault slot list'"
+                    : "this recovery code opens nothing: its slot could not be added")
+            throw error
+        }
         Output.note("this recovery code opens the vault; it is not stored and not shown again: write it down")
     }
 }

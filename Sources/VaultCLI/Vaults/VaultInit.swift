@@ -78,19 +78,17 @@ struct Init: ParsableCommand {
             || !passphrase.hasSource
                 && Confirmation.isWanted(
                     "Make a recovery code, which opens the vault if the passphrase is forgotten?")
-        let code = wantsCode ? try RecoveryCode(SystemRandom()) : nil
         let vault = try Progress.during("making the vault") { _ in
-            try Vault.create(at: path, passphrase: chosen, cost: kdf.cost, recoveryCode: code)
+            try Vault.create(at: path, passphrase: chosen, cost: kdf.cost)
         }
         defer { vault.close() }
         do {
             if history > 0 {
                 try vault.setHistoryLimits(versions: history, deletedDays: Init.deletedItemsLimit)
             }
-            if let code { try RecoveryCodeOutput.show(code) }
+            if wantsCode { try RecoveryCodeOutput.add(to: vault) }
         } catch {
-            // A vault whose recovery code was never shown, or that lacks a requested part, is not what the user
-            // requested.
+            // A vault that lacks a requested part is not what the user requested.
             try? Names.removeFile(path.string)
             throw error
         }

@@ -50,7 +50,9 @@ struct Verify: ParsableCommand {
     func run() throws {
         guard acceptOlder else { return try vault.access(.ofCommand, onlyReads: true).withVault { try verify($0) } }
         // The file is rewritten with a generation above the one that this device has seen.
-        try vault.withOpened(acceptsOlderCopy: true, before: confirm) { vault, _ in try verify(vault) }
+        try vault.withOpened(acceptsOlderCopy: true, before: confirm) { vault, _ in
+            try Output.after("this device accepts the file from now on") { try verify(vault) }
+        }
     }
 
     private func confirm() throws {

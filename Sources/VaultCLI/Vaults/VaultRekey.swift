@@ -37,13 +37,7 @@ struct Rekey: ParsableCommand {
     private func rekey(_ opened: Vault, _ current: UnlockingSecret, _ locked: LockedVault) throws {
         let held = try opened.openedHeldSlot()
         let own = held?.slot
-        var entries = try entries(for: current, held)
-        var code: RecoveryCode?
-        if recoveryCode {
-            let made = try RecoveryCode(SystemRandom())
-            code = made
-            entries.append(SlotEntry(.recoveryCode(made), name: "recovery code"))
-        }
+        let entries = try entries(for: current, held)
         let dropped = try opened.slots().filter { $0.slotID != own?.slotID }.map(\.name.printable)
         if !yes {
             let rest = dropped.isEmpty ? "" : ", without \(dropped.joined(separator: ", "))"
@@ -51,20 +45,16 @@ struct Rekey: ParsableCommand {
         }
         let result = try Progress.during("rekeying") { report in try opened.rekey(entries, report: report) }
         setAuditLogAside(of: locked)
-        if let code {
-            do { try RecoveryCodeOutput.show(code) } catch {
-                // The code was never shown.
-                for slot in try opened.slots() where slot.kind == .recoveryCode {
-                    _ = try? opened.removeSlot(slot.slotID)
-                }
-                Output.warn("all secrets have a new key; the recovery code could not be shown and was removed")
-                throw error
-            }
-        }
         Output.note("sealed \(result.values) secrets anew")
         if !dropped.isEmpty { Output.note("no longer opens the vault: the former \(dropped.joined(separator: ", "))") }
         if result.foreign > 0 {
             Output.note("\(result.foreign) items of other devices went, since nobody can open them here")
+        }
+        guard recoveryCode else { return }
+        try Output.after(
+            "all secrets have a new key, without a recovery code", hint: "'vault slot add recovery-code' makes one"
+        ) {
+            try RecoveryCodeOutput.add(to: opened)
         }
     }
 
