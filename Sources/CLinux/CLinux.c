@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdint.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <sys/inotify.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
@@ -24,6 +25,20 @@
 #include <unistd.h>
 
 static long clinux_result(long value) { return value < 0 ? -(long)errno : value; }
+
+// The arguments as the loader passes them to every constructor. Swift's runtime reads /proc, else searches the stack
+// below `environ`: without /proc, as in a chroot or a rescue system, or after a preloaded library has called setenv, the
+// arguments that it finds are none.
+static int argument_count;
+static char **argument_values;
+__attribute__((constructor)) static void keep_arguments(int count, char **values) {
+    argument_count = count;
+    argument_values = values;
+}
+int clinux_argument_count(void) { return argument_values ? argument_count : 0; }
+char **clinux_arguments(void) { return argument_values; }
+// The file that the kernel executed, by the name that it was given; NULL if the kernel does not tell.
+const char *clinux_executed_name(void) { return (const char *)getauxval(AT_EXECFN); }
 
 // prctl is variadic.
 long clinux_set_undumpable(void) { return clinux_result(prctl(PR_SET_DUMPABLE, 0, 0, 0, 0)); }
@@ -283,8 +298,10 @@ long clinux_pipe(int ends[2]) { return clinux_result(pipe2(ends, O_CLOEXEC)); }
 
 // The signals that are passed on to a command, and the signal that reports its end.
 static void command_signals(sigset_t *set) {
-    static const int signals[] = {SIGINT,  SIGTERM,  SIGHUP,  SIGQUIT, SIGUSR1,
-                                  SIGUSR2, SIGWINCH, SIGCONT, SIGALRM, SIGCHLD};
+    // SIGTSTP: this process stops once the command has, and its last output is shown. SIGTTOU: whether in the background
+    // or not, this process writes and sets the modes of the terminal for the command.
+    static const int signals[] = {SIGINT,  SIGTERM, SIGHUP,  SIGQUIT, SIGUSR1, SIGUSR2,
+                                  SIGWINCH, SIGCONT, SIGALRM, SIGCHLD, SIGTSTP, SIGTTOU};
     sigemptyset(set);
     for (size_t index = 0; index < sizeof signals / sizeof *signals; index++) sigaddset(set, signals[index]);
 }

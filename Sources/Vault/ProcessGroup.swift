@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 internal import FoundationEssentials
 internal import Glibc
+internal import VaultSystem
 
 extension Vault {
     /// The access group of this program, unless it names others: the bundle identifier of its Info.plist, else the file
@@ -24,7 +25,7 @@ enum ProcessGroup {
         // The buffer is one byte longer than the link and was zeroed.
         let length = unsafe readlink("/proc/self/exe", &buffer, 4096)
         let path = length > 0 ? String(validating: buffer[..<length].map { UInt8(bitPattern: $0) }, as: UTF8.self) : nil
-        return path ?? CommandLine.arguments.first ?? ""
+        return path ?? ProcessArguments.executable ?? ""
     }
 
     /// - Parameter executable: its path as reported by the kernel, with a mark if the file was replaced meanwhile.

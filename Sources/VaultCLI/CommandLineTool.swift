@@ -7,6 +7,7 @@ internal import VaultCrypto
 internal import VaultFIDO
 internal import VaultStorage
 internal import VaultSync
+internal import VaultSystem
 
 /// The `vault` command.
 package enum CommandLineTool {
@@ -26,21 +27,17 @@ package enum CommandLineTool {
                 CommandError(.unknownOutcome, "the kernel provides no random numbers", hint: "look with 'vault find'"))
             _exit(ExitStatus.unknownOutcome.rawValue)
         }
-        guard argumentsAreText else {
-            Output.fail(.usage("an argument is not UTF-8"))
+        let arguments: [String]
+        do throws(ProcessArguments.Flaw) { arguments = try ProcessArguments.read() } catch {
+            let words =
+                switch error {
+                case .notText: "an argument is not UTF-8"
+                case .unknown: "the system did not pass the arguments"
+                }
+            Output.fail(.usage(words))
             exit(ExitStatus.usage.rawValue)
         }
-        exit(run(HelperAccess.arguments(CommandLine.arguments)).rawValue)
-    }
-
-    /// Whether all arguments are valid UTF-8: invalid bytes would be replaced, and two different names become equal.
-    private static var argumentsAreText: Bool {
-        for index in 0..<Int(CommandLine.argc) {
-            // argv has argc strings, each of which ends with a zero byte.
-            guard let argument = unsafe CommandLine.unsafeArgv[index] else { continue }
-            if unsafe String(validatingCString: argument) == nil { return false }
-        }
-        return true
+        exit(run(HelperAccess.arguments(arguments)).rawValue)
     }
 
     private static func run(_ given: [String]) -> ExitStatus {
@@ -58,9 +55,10 @@ package enum CommandLineTool {
             if arguments.first == "help", let failure = Suggestion.forUnknownCommand(in: arguments) { throw failure }
             var command: any ParsableCommand
             do { command = try parse(arguments) } catch {
+                if let failure = Suggestion.forLongOption(in: arguments) { throw failure }
                 guard isUsage(error) else { throw error }
                 if let failure = Suggestion.forUnknownCommand(in: arguments) { throw failure }
-                if let failure = unknownOption(arguments, instead: error) { throw failure }
+                if !isAboutOption(error), let failure = Suggestion.forUnknownOption(in: arguments) { throw failure }
                 if arguments.first == "inject", let failure = failure(error), failure.message == unexpectedArgument {
                     throw CommandError.usage(failure.message, hint: "name the template with -i FILE")
                 }
@@ -73,14 +71,10 @@ package enum CommandLineTool {
         }
     }
 
-    /// The parser reports a missing argument first, even if the mistake is a mistyped option.
-    private static func unknownOption(_ arguments: [String], instead error: any Error) -> CommandError? {
-        guard failure(error)?.message.hasPrefix("missing expected argument") == true else { return nil }
-        do { _ = try parse(arguments + ["x"]) } catch {
-            let found = failure(error, of: Suggestion.command(in: arguments))
-            return found?.message.hasPrefix("unknown option") == true ? found : nil
-        }
-        return nil
+    /// Whether the parser's message is about an option, or about its value.
+    private static func isAboutOption(_ error: any Error) -> Bool {
+        let message = failure(error)?.message ?? ""
+        return ["unknown option", "missing value", "not a value"].contains { message.hasPrefix($0) }
     }
 
     private static func isUsage(_ error: any Error) -> Bool {
@@ -134,7 +128,8 @@ package enum CommandLineTool {
 
     private static func report(_ error: any Error, of command: [String]) -> ExitStatus {
         guard let failure = failure(error, of: command) else {
-            return (try? Output.line(VaultCommand.fullMessage(for: error))) == nil ? .inputOutput : .done
+            let help = UnlockTopic.shortened(VaultCommand.fullMessage(for: error))
+            return (try? Output.line(help)) == nil ? .inputOutput : .done
         }
         Output.fail(failure)
         return failure.status
@@ -182,8 +177,7 @@ extension CommandLineTool {
     /// secret.
     private static func optionName(_ typed: Substring) -> Substring? {
         let name = typed.prefix { $0 != "=" }
-        guard name.hasPrefix("--"), (3...32).contains(name.utf8.count) else { return nil }
-        return name.utf8.allSatisfy { $0 == 0x2d || (0x61...0x7a).contains($0) } ? name : nil
+        return Suggestion.isOptionName(name) ? name : nil
     }
 }
 
@@ -205,7 +199,7 @@ struct VaultCommand: ParsableCommand {
             Exit codes: 'vault help exit-codes'.
             """,
         version: CommandLineTool.version,
-        subcommands: [ClearClipboard.self, RemoveUnfinished.self, Manual.self, BrowserHost.self],
+        subcommands: [ClearClipboard.self, RemoveUnfinished.self, Manual.self, BrowserHost.self, UnlockTopic.self, CompleteLine.self],
         groupedSubcommands: [
             CommandGroup(
                 name: "Every day",

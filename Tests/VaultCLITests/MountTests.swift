@@ -2,10 +2,7 @@
 import TestSupport
 import Testing
 
-/// Whether a user namespace may mount a disk of its own, which some systems forbid.
-private let mayMount = (try? Shell().run("unshare -Urm mount -t tmpfs none . && echo yes").output) == "yes\n"
-
-@Suite(.enabled(if: mayMount)) struct MountTests {
+@Suite(.enabled(if: Shell.mayMount)) struct MountTests {
     private func run(_ script: String) throws -> Shell.Result {
         let shell = try Shell()
         try shell.home.write(

@@ -28,6 +28,9 @@ final class Shell {
         }
     }
 
+    /// Whether a user namespace may mount a disk of its own, which some systems forbid.
+    static let mayMount = (try? Shell().run("unshare -Urm mount -t tmpfs none . && echo yes").output) == "yes\n"
+
     static let (binaries, commands) = (Programs.built, Programs.commands)
 
     /// The program that runs another with security keys in software.

@@ -11,6 +11,9 @@
 #define CLINUX_LOCK_EXCLUSIVE 1
 #define CLINUX_LOCK_NONE 2
 
+int clinux_argument_count(void);
+char **clinux_arguments(void);
+const char *clinux_executed_name(void);
 long clinux_set_undumpable(void);
 int clinux_end_with(int32_t parent);
 void clinux_set_name(const char *name);
@@ -53,6 +56,12 @@ long clinux_spawn_helper(char *const arguments[], char *const environment[], int
                          int detached);
 long clinux_exchange(const char *arguments, const void *input, size_t input_length, void *output, size_t capacity,
                      int seconds);
+long clinux_open_terminal(int like, int *slave);
+int clinux_tells_of_modes(unsigned char notice);
+void clinux_follow_modes(int master, int real);
+int clinux_follow_size(int master, int real);
+int clinux_is_same_terminal(int one, int other);
+void clinux_stop_as(int number);
 int clinux_next_command_signal(int signals, int *passed);
 void clinux_unblock_command_signals(void);
 long clinux_readable(int descriptor);
