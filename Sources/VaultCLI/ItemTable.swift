@@ -2,7 +2,8 @@
 internal import Glibc
 internal import Vault
 
-/// The table of items printed by `find`, with access groups only if there are several.
+/// The table of items printed by `find`, with access groups only if there are several, or if one is an application's,
+/// whose items a command takes only from a group that the user names.
 struct ItemTable {
     private let headings: [String]
     private let rows: [[String]]
@@ -11,7 +12,8 @@ struct ItemTable {
     private static let leastWidth = 6
 
     init(_ items: [Item]) {
-        let hasGroups = Set(items.map { $0[.accessGroup]?.text ?? "" }).count > 1
+        let hasGroups =
+            Set(items.map { $0[.accessGroup]?.text ?? "" }).count > 1 || items.contains { $0.applicationGroup != nil }
         headings = ["SERVICE", "ACCOUNT", "LABEL", "CLASS"] + (hasGroups ? ["GROUP"] : [])
         rows = items.map { item in
             var row = [

@@ -291,33 +291,18 @@ struct ItemSelection: ParsableArguments {
         return query
     }
 
-    /// Returns the only matching item.
+    /// Returns the only matching item, of the first class that has any.
     ///
     /// - Throws: code 12, with the accounts or the groups, if several match.
     func only(in store: any ItemStore, secrets: Bool = false) throws -> Item {
-        if let first = groups.first, let found = try matching(in: store, group: first, secrets: secrets) {
-            return try found.only()
-        }
-        // The caller's other groups are searched only if there is no match.
-        guard let found = try matching(in: store, group: nil, secrets: secrets) else {
-            throw CommandError.noSuchItem(hint: NearMiss.hint(service, account, classes.map(\.itemClass), in: store))
-        }
-        return try found.only()
-    }
-
-    /// Returns the matches in the first class that has any; `nil` if there are none.
-    private func matching(
-        in store: any ItemStore, group: String?, secrets: Bool
-    ) throws(VaultError) -> [Item]? {
-        for var query in queries {
+        let queries = queries.map { query in
+            var query = query
             query.returnsSecrets = secrets
-            query.attributes[.accessGroup] = group.map(AttributeValue.string)
-            do throws(VaultError) { return try store.copyMatching(query) } catch {
-                // An agent may restrict this program to other groups.
-                guard error == .itemNotFound || error == .accessGroupDenied && group != nil else { throw error }
-            }
+            return query
         }
-        return nil
+        return try groups.items(matching: queries, in: store, takesEveryClass: false) {
+            NearMiss.hint(service, account, classes.map(\.itemClass), in: store)
+        }.only()
     }
 }
 

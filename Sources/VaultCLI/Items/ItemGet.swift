@@ -62,7 +62,7 @@ struct Get: PlainCommand {
                 }
                 try Output.line(Terminal.isTerminal(STDOUT_FILENO) ? value.printable : value)
             } else if json {
-                try ItemOutput(item: item).json(revealing: reveal ? item.secret : nil).withBytes {
+                try ItemOutput(item: item).json(revealing: reveal ? item.openedSecret() : nil).withBytes {
                     try Output.write($0)
                 }
                 try Output.write("\n")

@@ -21,7 +21,7 @@ enum NearMiss {
             query.leavesOutLocked = true
             query.presence = .leftOut
             return (try? store.allMatching(query)) ?? []
-        }
+        }.filter { $0.applicationGroup == nil }
         let accounts = items.filter { $0.serviceName == service }.map { $0[.account]?.displayText ?? "" }
         guard accounts.isEmpty || account == nil else { return "its accounts: " + list(accounts) }
         return Suggestion.question(Suggestion.names(like: service, among: items.map(\.serviceName)))

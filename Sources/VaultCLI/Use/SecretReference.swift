@@ -42,13 +42,9 @@ struct SecretReference: Equatable {
     /// - Throws: code 10 if there is no match, 12 if several items match.
     func secret(in store: any ItemStore, of groups: AccessGroups, for purpose: String? = nil) throws -> Secret {
         do {
-            var items = try find(in: store, groups.first)
-            if items.isEmpty { items = try find(in: store, nil) }
-            guard !items.isEmpty else {
-                throw CommandError.noSuchItem(
-                    hint: NearMiss.hint(service, account, [.genericPassword, .internetPassword], in: store))
-            }
-            let item = try items.only()
+            let item = try groups.items(matching: queries, in: store, takesEveryClass: true) {
+                NearMiss.hint(service, account, [.genericPassword, .internetPassword], in: store)
+            }.only()
             if let name, !item.fieldNames.contains(name) {
                 guard let value = item.attribute(named: name) else {
                     throw CommandError(
@@ -67,23 +63,12 @@ struct SecretReference: Equatable {
         }
     }
 
-    /// - Parameter group: the access group; `nil` for all that the caller may see.
-    private func find(in store: any ItemStore, _ group: String?) throws -> [Item] {
-        try find(.genericPassword, .service, in: store, group) + find(.internetPassword, .server, in: store, group)
-    }
-
-    private func find(_ itemClass: ItemClass, _ name: Attribute, in store: any ItemStore, _ group: String?) throws
-        -> [Item]
-    {
-        var attributes: [Attribute: AttributeValue] = [name: .string(service)]
-        attributes[.account] = account.map(AttributeValue.string)
-        attributes[.accessGroup] = group.map(AttributeValue.string)
-        var query = Query(itemClass, attributes: attributes)
-        query.returnsSecrets = self.name == nil
-        do throws(VaultError) { return try store.allMatching(query) } catch {
-            // An agent may restrict this program to other groups.
-            guard error == .accessGroupDenied, group != nil else { throw error }
-            return []
+    private var queries: [Query] {
+        [(ItemClass.genericPassword, Attribute.service), (.internetPassword, .server)].map { itemClass, place in
+            var query = Query(itemClass, attributes: [place: .string(service)])
+            query.attributes[.account] = account.map(AttributeValue.string)
+            query.returnsSecrets = name == nil
+            return query
         }
     }
 }

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+internal import Vault
+internal import VaultAgent
+
+extension AccessGroups {
+    /// Returns the items that a name means: those of the first group, and only if there are none those of the others.
+    ///
+    /// A sandboxed application can store anything in its own group, such as a credential under the name that the
+    /// user's tools ask for: such a group counts only if the user names it.
+    ///
+    /// - Parameters:
+    ///   - queries: one for each class, without a group.
+    ///   - takesEveryClass: whether to return the items of all classes, rather than those of the first that has any.
+    ///   - hint: the hint if there are none.
+    /// - Throws: code 10 if there are none.
+    func items(
+        matching queries: [Query], in store: any ItemStore, takesEveryClass: Bool, hint: () -> String?
+    ) throws -> [Item] {
+        var isConfined = false
+        var passedOver: Set<String> = []
+        for group in (first.map { [$0] } ?? []) + [nil] {
+            var found: [Item] = []
+            for var query in queries where takesEveryClass || found.isEmpty {
+                query.attributes[.accessGroup] = group.map(AttributeValue.string)
+                // The secret of an item that is passed over is not released.
+                if group == nil { query.returnsSecrets = false }
+                do throws(VaultError) {
+                    for item in try store.allMatching(query) {
+                        if let name = item.applicationGroup, group == nil, !isConfined, !list.contains(name) {
+                            passedOver.insert(name)
+                        } else {
+                            found.append(item)
+                        }
+                    }
+                } catch {
+                    // A rule of the agent names other groups for this program.
+                    guard error == .accessGroupDenied, group != nil else { throw error }
+                    isConfined = true
+                }
+            }
+            if !found.isEmpty { return found }
+        }
+        throw CommandError.noSuchItem(
+            hint: passedOver.min().map { "an application has stored one of that name: --group '\($0)'" } ?? hint())
+    }
+}
+
+extension Item {
+    /// The access group, if it is a sandboxed application's.
+    var applicationGroup: String? { self[.accessGroup]?.text.flatMap { ProcessTable.isApplication($0) ? $0 : nil } }
+}
