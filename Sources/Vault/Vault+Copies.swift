@@ -6,19 +6,24 @@ public import VaultStorage
 // Copies of a vault: backups, and salvage of a damaged file.
 
 extension Vault {
-    /// Writes the current contents as another vault: whole or not at all, without deleted or replaced data.
+    /// Writes the current contents as another vault: whole or not at all.
+    ///
+    /// The copy has what the history keeps, too: older versions of items, and deleted items, with their secrets. The
+    /// secrets of the copy, as of the vault, open all of it.
     ///
     /// - Parameters:
     ///   - entries: the key slots of the copy; `nil` for those of this vault.
     ///   - replacing: whether a file at the path may be replaced.
+    ///   - withHistory: `false` leaves out everything deleted or replaced, for a copy that goes to another person.
+    ///     Unresolved conflicts stay.
     /// - Returns: the number of items in the copy.
     /// - Throws: `.storage(.alreadyExists)`, with the existing file untouched.
     @discardableResult
-    public func backUp(to path: FilePath, entries: [SlotEntry]? = nil, replacing: Bool = false) throws(VaultError)
-        -> Int
-    {
+    public func backUp(
+        to path: FilePath, entries: [SlotEntry]? = nil, replacing: Bool = false, withHistory: Bool = true
+    ) throws(VaultError) -> Int {
         try core.manage { store throws(StorageError) in
-            try store.backUp(to: path, entries: entries, replacing: replacing)
+            try store.backUp(to: path, entries: entries, replacing: replacing, withHistory: withHistory)
         }
     }
 }

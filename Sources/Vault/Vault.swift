@@ -35,7 +35,7 @@ public protocol OpenVault: ItemStore, ItemHistory, DeviceIdentifying {
     /// - Returns: the number of items whose versions were removed.
     func purgeHistory(matching queries: [Query], onlyDeleted: Bool) throws(VaultError) -> Int
 
-    /// Rewrites the file without deleted or replaced data.
+    /// Rewrites the file without deleted or replaced data that no history keeps.
     func compact() throws(VaultError)
 
     /// Checks every byte of the file, and if `deep` opens every value.
@@ -292,7 +292,8 @@ public final class Vault: OpenVault {
 
     // MARK: The file
 
-    /// Rewrites the file without deleted or replaced data, while other threads continue to read and write.
+    /// Rewrites the file without deleted or replaced data that no history keeps, while other threads continue to read
+    /// and write.
     public func compact() throws(VaultError) { try core.compact() }
 
     /// Checks every byte of the file, and if `deep` opens every value.

@@ -14,7 +14,7 @@ struct TestVault {
 
     var path: FilePath { directory.path.appending("test.vault") }
 
-    private let environment: VaultEnvironment
+    let environment: VaultEnvironment
 
     /// - Parameter waits: Whether writers wait for each other in real time, which concurrent writers need.
     init(groups: AccessGroups = AccessGroups(["A", "B"]), waits: Bool = false) throws {

@@ -95,12 +95,12 @@ extension Vault {
         }
     }
 
-    /// As the synchronous ``backUp(to:entries:replacing:)``, without blocking the task's thread.
+    /// As the synchronous ``backUp(to:entries:replacing:withHistory:)``, without blocking the task's thread.
     public func backUp(
-        to path: FilePath, entries: [SlotEntry]? = nil, replacing: Bool = false
+        to path: FilePath, entries: [SlotEntry]? = nil, replacing: Bool = false, withHistory: Bool = true
     ) async throws(VaultError) -> Int {
         try await VaultExecutor.run { () throws(VaultError) in
-            try self.backUp(to: path, entries: entries, replacing: replacing)
+            try self.backUp(to: path, entries: entries, replacing: replacing, withHistory: withHistory)
         }
     }
 

@@ -2,7 +2,7 @@
 public import Vault
 public import VaultStorage
 
-/// Rewrites the file without deleted and replaced data.
+/// Rewrites the file without deleted and replaced data that no history keeps.
 package struct CompactRequest: AgentRequest, EmptyMessage {
     package typealias Reply = DoneReply
     package static let kind: UInt8 = 13
@@ -35,7 +35,7 @@ package struct AuditRequest: AgentRequest, EmptyMessage {
 }
 
 extension AgentClient {
-    /// Rewrites the file without deleted or replaced data.
+    /// Rewrites the file without deleted or replaced data that no history keeps.
     public func compact() throws(VaultError) { _ = try ask(CompactRequest()) }
 
     /// Checks every byte of the file, and if `deep` opens every value.

@@ -9,8 +9,9 @@ struct Backup: ParsableCommand {
         commandName: "backup",
         abstract: "Write a copy of the vault, even while it is in use.",
         discussion: """
-            The copy is a vault with mode 0600, checked and read back, which appears completely or not at all; it \
-            contains nothing deleted or replaced. The copy opens with the secrets that open the vault, or with a \
+            The copy is a vault with mode 0600, checked and read back, which appears completely or not at all. It \
+            contains what the vault keeps of replaced and deleted items, with their secrets: for a copy that goes to \
+            another person, --without-history leaves all of that out. The copy opens with the secrets that open the vault, or with a \
             passphrase of its own. It does not contain the secret of this device: items of this device only open again \
             on this device alone.
             """)
@@ -27,6 +28,9 @@ struct Backup: ParsableCommand {
 
     @Flag(help: "Ask for a passphrase that opens the copy, instead of the vault's secrets.")
     var ownPassphrase = false
+
+    @Flag(help: "Leave out older versions, deleted items and their names; unresolved conflicts stay.")
+    var withoutHistory = false
 
     @Flag(help: "Replace an existing file.")
     var yes = false
@@ -50,7 +54,8 @@ struct Backup: ParsableCommand {
             let entries = passphrase.map { [SlotEntry(.passphrase($0), name: "passphrase")] }
             let count = try Progress.during("backing up") { _ in
                 do throws(VaultError) {
-                    return try opened.backUp(to: FilePath(target), entries: entries, replacing: exists)
+                    return try opened.backUp(
+                        to: FilePath(target), entries: entries, replacing: exists, withHistory: !withoutHistory)
                 } catch {
                     throw CommandError(error, at: FilePath(target))
                 }

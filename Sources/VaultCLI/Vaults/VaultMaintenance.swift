@@ -8,13 +8,12 @@ internal import VaultStorage
 struct Compact: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "compact",
-        abstract: "Rewrite the file without deleted and replaced secrets.",
-        discussion:
-            """
-            Until then, anyone who knows the passphrase can read those secrets in the file. No program can wipe old \
-            blocks of a disk.
-            """
-    )
+        abstract: "Rewrite the file without the secrets that it no longer keeps.",
+        discussion: """
+            Until then, anyone who knows the passphrase can read deleted and replaced secrets in the file. Those that \
+            the vault keeps, as older versions and deleted items, stay: 'vault history --purge' removes them. No \
+            program can wipe old blocks of a disk.
+            """)
 
     @OptionGroup var vault: VaultOptions
 

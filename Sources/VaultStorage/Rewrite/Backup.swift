@@ -5,7 +5,7 @@ internal import VaultFormat
 internal import VaultSystem
 
 extension VaultStore {
-    /// Writes the current contents as another vault: whole or not at all, without deleted or replaced data.
+    /// Writes the current contents as another vault: whole or not at all, without data that no history keeps.
     ///
     /// Every byte of the source is checked, and the copy is read back before it is named. The copy has the same
     /// generation, so that putting it in the vault's place without ``restore(_:to:replacing:environment:report:)`` is
@@ -14,9 +14,12 @@ extension VaultStore {
     /// - Parameters:
     ///   - entries: the key slots of the copy; `nil` for those of the vault.
     ///   - replacing: whether a file at the path may be replaced.
+    ///   - withHistory: whether the copy has older versions, deleted items and the names of deleted items.
     /// - Returns: the number of items in the copy.
     /// - Throws: `.alreadyExists`, with the existing file untouched.
-    package func backUp(to path: FilePath, entries: [SlotEntry]? = nil, replacing: Bool) throws(StorageError) -> Int {
+    package func backUp(
+        to path: FilePath, entries: [SlotEntry]? = nil, replacing: Bool, withHistory: Bool = true
+    ) throws(StorageError) -> Int {
         try check()
         let target = try VaultLocation(ofNew: path, on: environment.fileSystem)
         let existing = try attempt(.open, target.directory.status(of: target.name))
@@ -29,26 +32,41 @@ extension VaultStore {
         let copy: NewFile
         do throws(StorageError) {
             try refresh()
-            copy = try writeCopy(slots, in: target)
+            copy = try writeCopy(slots, withHistory, in: target)
         } catch {
             guard case .damaged = error else { throw error }
             // Damage is only reported if it persists while no writer is active.
             copy = try lock.keepingWritersOut { () throws(StorageError) in
                 try reopen()
-                return try writeCopy(slots, in: target)
+                return try writeCopy(slots, withHistory, in: target)
             }
         }
         try copy.finish(at: target, replacing: replacing, anchoredBy: keys, environment)
         return itemCount
     }
 
-    private func writeCopy(_ slots: [HeldSlot]?, in target: VaultLocation) throws(StorageError) -> NewFile {
+    private func writeCopy(
+        _ slots: [HeldSlot]?, _ withHistory: Bool, in target: VaultLocation
+    ) throws(StorageError) -> NewFile {
         try log.check()
         var next = header
         next.fileSalt = environment.random.bytes(32)
         next.baseSequence = sequence
         if let slots { try next.set(slots) }
-        return try write(next, in: target)
+        return try write(next, without: withHistory ? Purge() : past, in: target)
+    }
+
+    /// Everything that is deleted or replaced: older versions, also of deleted items, and the records by which
+    /// replication remembers deleted items. The values between which a person has to choose are neither.
+    private var past: Purge {
+        var past = Purge(histories: Set(records.past.keys))
+        for (id, place) in records.sortedPlaces {
+            let isDeleted = records.read(place) { operation in
+                EncodedAttributes.isTombstone(operation.extracting(Operation.attributes(of: operation)))
+            }
+            if isDeleted == true { past.items.insert(id) }
+        }
+        return past
     }
 
     /// Restores a backup to a path, replacing a vault that is there.
@@ -111,11 +129,14 @@ extension VaultStore {
         }
     }
 
-    /// Everything live, as one transaction of a new file that is read back and not named yet.
-    private func write(_ header: Header, in target: VaultLocation) throws(StorageError) -> NewFile {
+    /// Everything live but some of it, as one transaction of a new file that is read back and not named yet.
+    private func write(
+        _ header: Header, without purged: Purge = Purge(), in target: VaultLocation
+    ) throws(StorageError) -> NewFile {
         var rewriter = try makeRewriter(header, in: target)
-        let ofDevice = OwnRecord.ofDevice.flatMap { ownRecords(of: $0) }
-        try rewriter.copy(without: Purge(items: Set(ofDevice.map(\.id))))
+        var purged = purged
+        purged.items.formUnion(OwnRecord.ofDevice.flatMap { ownRecords(of: $0) }.map(\.id))
+        try rewriter.copy(without: purged)
         return try rewriter.finish()
     }
 

@@ -233,6 +233,31 @@ struct FleetFeatureTests {
         }
     }
 
+    @Test func `a copy for others does not know what the fleet has deleted`() throws {
+        func tombstones(_ vault: Vault) throws -> Int {
+            try vault.readReplica { table in
+                var count = 0
+                table.forEachBrief { if $0.isTombstone { count += 1 } }
+                return count
+            }
+        }
+        let homes = try Home.fleet(["a", "b"])
+        for account in ["ada", "bob"] { try homes[0].add(account, "one") }
+        try Self.settle(homes)
+        // The other device has not read of the deletion, so that the record and its value have to stay.
+        try homes[0].delete("bob")
+        #expect(try tombstones(homes[0].vault) == 1)
+        for (name, withHistory, count) in [("/a/whole.vault" as FilePath, true, 1), ("/a/given.vault", false, 0)] {
+            #expect(try homes[0].vault.backUp(to: name, withHistory: withHistory) == 1)
+            let copy = try LockedVault(at: name, environment: homes[0].environment).unlock(
+                with: .passphrase(.of("correct horse")))
+            #expect(try tombstones(copy) == count)
+            #expect(try copy.verify(deep: true).versions == count)
+            #expect(try Home.secrets(of: copy) == ["ada": "one"])
+            copy.close()
+        }
+    }
+
     @Test(arguments: [nil, 2, 5, 8, 9, 11])
     func `what is salvaged of a fleet's vault joins anew, and gets all that was lost`(lost: Int?) throws {
         let homes = try Home.fleet(["a", "b"])
