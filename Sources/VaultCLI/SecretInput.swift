@@ -122,17 +122,10 @@ struct PassphraseOptions: ParsableArguments {
         return try Passphrase(line: SecretReader.read(descriptor, limit: 4096, tooLong: tooLong))
     }
 
-    /// Asks twice, since a typing mistake would lock the user out.
-    ///
     /// - Parameter option: the option that provides the passphrase without a terminal.
     static func askNew(_ prompt: String, orElse option: String) throws -> Passphrase {
         guard let terminal = Terminal() else { throw noSource(hint: option) }
-        let first = try Passphrase(terminal.readSecret(prompt))
-        let second = try Passphrase(terminal.readSecret("Once more: "))
-        guard first.secret.isEqual(to: second.secret) else {
-            throw CommandError(.cancelled, "the two passphrases differ")
-        }
-        return first
+        return try terminal.readTwice(prompt) { try Passphrase($0) }
     }
 
     private static let tooLong = CommandError(.usage, "the passphrase is longer than 1024 bytes")
@@ -189,7 +182,7 @@ struct SecretOptions: ParsableArguments {
 
     /// Returns a secret that the user types twice; `nil` if it is empty.
     static func typed(at terminal: borrowing Terminal) throws -> Secret? {
-        let typed = try typedTwice(at: terminal)
+        let typed = try terminal.readTwice("Secret: ") { $0 }
         return typed.count > 0 ? Secret(typed) : nil
     }
 
@@ -205,15 +198,6 @@ struct SecretOptions: ParsableArguments {
         }
         Output.note(count == 1 ? "read one line" : "read \(count) lines")
         return try typed.copy(of: 0..<length)
-    }
-
-    private static func typedTwice(at terminal: borrowing Terminal) throws -> SecretBytes {
-        let first = try terminal.readSecret("Secret: ")
-        let second = try terminal.readSecret("Once more: ")
-        guard first.withBytes({ a in second.withBytes { b in isEqualInConstantTime(a, b) } }) else {
-            throw CommandError(.cancelled, "the two secrets differ")
-        }
-        return first
     }
 
     private func read() throws -> SecretBytes {
@@ -234,7 +218,7 @@ struct SecretOptions: ParsableArguments {
             guard let terminal = Terminal() else {
                 throw CommandError(.usage, "no secret: there is no terminal to ask at")
             }
-            return try typedTwice(at: terminal)
+            return try terminal.readTwice("Secret: ") { $0 }
         }
         let input = try SecretReader.read(STDIN_FILENO, limit: limit + 1, tooLong: tooLong)
         let length = input.withBytes { bytes in

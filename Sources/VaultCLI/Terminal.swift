@@ -55,6 +55,30 @@ struct Terminal: ~Copyable {
         try Progress.held { try readHiddenLine(prompt, isMultiline: isMultiline) }
     }
 
+    /// Asks for a new secret twice, since a typing mistake would lock its owner out. After a mistake both are asked for
+    /// again: a command that ended here would leave the next secret that the user types to the shell, which keeps it.
+    ///
+    /// - Parameter make: makes the value; a passphrase that it refuses is a mistake as well.
+    /// - Throws: the last mistake, after three tries.
+    func readTwice<R: ~Copyable>(_ prompt: String, _ make: (consuming SecretBytes) throws -> R) throws -> R {
+        var tries = 3
+        while true {
+            let first = try readSecret(prompt)
+            let mistake: CommandError
+            do {
+                let value = try make(first.copy(of: 0..<first.count))
+                let second = try readSecret("Once more: ")
+                if first.withBytes({ a in second.withBytes { b in isEqualInConstantTime(a, b) } }) { return value }
+                mistake = CommandError(.cancelled, "the two differ")
+            } catch CryptoError.unacceptablePassphrase(let flaw) {
+                mistake = CommandError(CryptoError.unacceptablePassphrase(flaw))
+            }
+            tries -= 1
+            guard tries > 0 else { throw mistake }
+            write("\(mistake.message.prefix(1).uppercased() + mistake.message.dropFirst()): try again.\n")
+        }
+    }
+
     private func readHiddenLine(_ prompt: String, isMultiline: Bool) throws -> SecretBytes {
         var lines = try SecretBuffer()
         var saved = termios()

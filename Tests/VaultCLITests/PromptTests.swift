@@ -122,15 +122,72 @@ struct PromptTests {
         #expect(terminal.end() == 0)
     }
 
-    @Test func `two different passphrases make no vault`() throws {
+    @Test func `a passphrase that is mistyped is asked for again, and makes no vault after the third time`() throws {
         let shell = try Shell()
         let terminal = try PseudoTerminal(["init", "--kdf", "interactive"], in: shell)
-        try terminal.wait(for: "New passphrase: ")
-        terminal.type("one\n")
-        try terminal.wait(for: "Once more: ")
-        terminal.type("two\n")
+        for attempt in 1...3 {
+            try terminal.wait(for: "New passphrase: ", times: attempt)
+            #expect(!terminal.isEchoing)
+            terminal.type("one\n")
+            try terminal.wait(for: "Once more: ", times: attempt)
+            terminal.type("two \(attempt)\n")
+        }
         #expect(terminal.end() == 3)
+        #expect(terminal.screen.ranges(of: "The two differ: try again.").count == 2)
+        #expect(terminal.screen.contains("error: the two differ"))
+        #expect(!terminal.screen.contains("two 1"))
         #expect(try shell.run("vault status").status == 16)
+    }
+
+    @Test func `each new secret that is typed wrong is asked for again`() throws {
+        let shell = try Self.shellWithVault()
+        let old = ["--passphrase-file", "pass"]
+        for (arguments, prompt) in [
+            (["slot", "add", "passphrase"], "New passphrase: "), (["add", "typed"], "Secret: "),
+            (["backup", "copy", "--own-passphrase"], "Passphrase of the copy: "),
+            (["export", "kdbx", "out.kdbx"], "Passphrase of the database: "), (["passwd"], "New passphrase: "),
+        ] {
+            let terminal = try PseudoTerminal(arguments + old, in: shell)
+            try terminal.wait(for: prompt)
+            terminal.type("new\n")
+            try terminal.wait(for: "Once more: ")
+            terminal.type("mew\n")
+            try terminal.wait(for: prompt, times: 2)
+            terminal.type("new\n")
+            try terminal.wait(for: "Once more: ", times: 2)
+            terminal.type("new\n")
+            #expect(terminal.end() == 0, "\(arguments): \(terminal.screen)")
+        }
+        #expect(try shell.run("printf new | vault get typed --passphrase-fd 0").output == "new")
+    }
+
+    @Test func `no passphrase at all is a mistake like another, and the end of input is none`() throws {
+        let shell = try Self.shellWithVault()
+        let terminal = try PseudoTerminal(["passwd", "--passphrase-file", "pass"], in: shell)
+        try terminal.wait(for: "New passphrase: ")
+        terminal.type("\n")
+        try terminal.wait(for: "New passphrase: ", times: 2)
+        terminal.type("new\n")
+        try terminal.wait(for: "Once more: ")
+        terminal.type("\u{4}")
+        #expect(terminal.end() == 3)
+        #expect(try shell.run("vault get s --passphrase-file pass").output == "s3cret")
+    }
+
+    @Test func `an empty answer to an offer of init takes it`() throws {
+        let shell = try Shell()
+        let terminal = try PseudoTerminal(["init", "--kdf", "interactive"], in: shell)
+        for question in ["New passphrase: ", "Once more: "] {
+            try terminal.wait(for: question)
+            terminal.type("seventeen purple bicycles under the bridge\n")
+        }
+        for offer in ["forgotten? [Y/n] ", "ask for the passphrase? [Y/n] "] {
+            try terminal.wait(for: offer)
+            terminal.type("\n")
+        }
+        #expect(terminal.end() == 0)
+        #expect(terminal.screen.contains("this recovery code opens the vault"))
+        #expect(try shell.run("vault slot list | grep -c '^recovery code'; vault add s --generate").output == "1\n")
     }
 
     @Test(arguments: [(SIGINT, Int32(130)), (SIGTERM, 128 + SIGTERM), (SIGHUP, 128 + SIGHUP), (SIGQUIT, 128 + SIGQUIT)])

@@ -64,13 +64,16 @@ enum Confirmation {
         guard try isWanted(question) else { throw CommandError(.cancelled, "cancelled") }
     }
 
-    /// Asks until the user answers yes or no; an empty answer is no. Returns `false` without a terminal.
-    static func isWanted(_ question: String) throws -> Bool {
+    /// Asks until the user answers yes or no. Returns `false` without a terminal.
+    ///
+    /// - Parameter isUsual: the meaning of an empty answer: yes only to an offer without which the user lacks something.
+    static func isWanted(_ question: String, isUsual: Bool = false) throws -> Bool {
         guard let terminal = Terminal() else { return false }
         while true {
-            switch try terminal.ask(question + " [y/N] ").lowercased() {
+            switch try terminal.ask(question + (isUsual ? " [Y/n] " : " [y/N] ")).lowercased() {
+            case "": return isUsual
             case "y", "yes": return true
-            case "", "n", "no": return false
+            case "n", "no": return false
             default: terminal.write("Please answer yes or no.\n")
             }
         }

@@ -185,9 +185,6 @@ struct Export: ParsableCommand {
                 .locked, "no passphrase of the database: no option provides it, and there is no terminal",
                 hint: "--file-passphrase-file FILE")
         }
-        let first = Secret(try terminal.readSecret("Passphrase of the database: "))
-        let second = Secret(try terminal.readSecret("Once more: "))
-        guard first.isEqual(to: second) else { throw CommandError(.cancelled, "the two passphrases differ") }
-        return first
+        return try terminal.readTwice("Passphrase of the database: ") { Secret($0) }
     }
 }

@@ -29,7 +29,7 @@ struct Init: ParsableCommand {
         discussion: """
             Each guess at the passphrase costs 64 MiB and 3 passes of Argon2id with interactive, 256 MiB and 3 with \
             moderate, 1 GiB and 4 with sensitive. A forgotten passphrase cannot be recovered. At a terminal the \
-            command offers to make a recovery code, and to leave the vault unlocked.
+            command offers to make a recovery code, and to leave the vault unlocked; an empty answer takes the offer.
             """)
 
     @OptionGroup var file: VaultFileOptions
@@ -77,7 +77,7 @@ struct Init: ParsableCommand {
             try recoveryCode
             || !passphrase.hasSource
                 && Confirmation.isWanted(
-                    "Make a recovery code, which opens the vault if the passphrase is forgotten?")
+                    "Make a recovery code, which opens the vault if the passphrase is forgotten?", isUsual: true)
         let vault = try Progress.during("making the vault") { _ in
             try Vault.create(at: path, passphrase: chosen, cost: kdf.cost)
         }
@@ -118,7 +118,7 @@ struct Init: ParsableCommand {
     private func offerUnlocking(_ path: FilePath, _ chosen: Passphrase) throws {
         let locked = try LockedVault(at: path)
         guard !passphrase.hasSource, AgentAddress.ofProcess != nil, !Init.isAgentTaken(locked),
-            (try? Confirmation.isWanted(Init.offer)) == true
+            (try? Confirmation.isWanted(Init.offer, isUsual: true)) == true
         else { return Output.note("'vault unlock' asks for it once, for all commands") }
         do {
             let client = try AgentLauncher.agent(of: locked)
