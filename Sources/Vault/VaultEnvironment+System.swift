@@ -10,7 +10,7 @@ extension VaultEnvironment {
     public static var system: VaultEnvironment {
         var environment = VaultEnvironment(
             fileSystem: LinuxFileSystem(), clock: SystemClock(), random: SystemRandom(),
-            stateDirectory: Directories.base("XDG_STATE_HOME", ".local/state"))
+            stateDirectory: BaseDirectories.ownPath("XDG_STATE_HOME", ".local/state")?.appending("vault"))
         environment.strengthensSlots = true
         return environment
     }
@@ -18,14 +18,17 @@ extension VaultEnvironment {
 
 extension Vault {
     /// `$VAULT_FILE`, else `$XDG_DATA_HOME/vault/default.vault`: outside the directories of applications, so that
-    /// uninstalling one keeps its items. `nil` if neither these variables nor `$HOME` are set.
+    /// uninstalling one keeps its items. `nil` if neither these variables nor `$HOME` are set, and for root in another
+    /// user's directories.
     public static var defaultPath: FilePath? {
-        if let file = Directories.variable("VAULT_FILE") { return FilePath(file) }
-        return Directories.base("XDG_DATA_HOME", ".local/share")?.appending("default.vault")
+        if let file = ProcessEnvironment.variable("VAULT_FILE") { return FilePath(file) }
+        return BaseDirectories.ownPath("XDG_DATA_HOME", ".local/share")?.appending("vault/default.vault")
     }
 
     /// `$XDG_CONFIG_HOME/vault`, the directory of a user's settings. `nil` if neither that variable nor `$HOME` is set.
-    public static var configurationDirectory: FilePath? { Directories.base("XDG_CONFIG_HOME", ".config") }
+    public static var configurationDirectory: FilePath? {
+        BaseDirectories.path("XDG_CONFIG_HOME", ".config")?.appending("vault")
+    }
 }
 
 extension AccessGroups {
@@ -35,7 +38,7 @@ extension AccessGroups {
 
     /// `$VAULT_ACCESS_GROUPS`; `nil` if not set.
     public static var ofEnvironment: AccessGroups? {
-        guard let list = Directories.variable("VAULT_ACCESS_GROUPS") else { return nil }
+        guard let list = ProcessEnvironment.variable("VAULT_ACCESS_GROUPS") else { return nil }
         return AccessGroups(list.split(separator: ",").map(trimmed).filter { !$0.isEmpty })
     }
 
@@ -69,18 +72,20 @@ extension UnlockingSecret {
             return .passphraseAndKeyFile(passphrase, keyFile)
         }
         if let secret = try ofProcess() { return secret }
-        return try vault.machineSecret(with: SystemCredential(device: Directories.variable("VAULT_TPM2_DEVICE")))
+        return try vault.machineSecret(with: SystemCredential(device: ProcessEnvironment.variable("VAULT_TPM2_DEVICE")))
     }
 
     private static func passphraseOfProcess() throws(VaultError) -> Passphrase? {
-        if let file = Directories.variable("VAULT_PASSPHRASE_FILE") { return try passphrase(in: FilePath(file)) }
-        guard let directory = Directories.variable("CREDENTIALS_DIRECTORY") else { return nil }
+        if let file = ProcessEnvironment.variable("VAULT_PASSPHRASE_FILE") { return try passphrase(in: FilePath(file)) }
+        guard let directory = ProcessEnvironment.variable("CREDENTIALS_DIRECTORY") else { return nil }
         let credential = FilePath(directory).appending("vault.passphrase")
         return FileManager.default.fileExists(atPath: credential.string) ? try passphrase(in: credential) : nil
     }
 
     static func keyFileOfProcess() throws(VaultError) -> KeyFile? {
-        try Directories.variable("VAULT_KEY_FILE").map { file throws(VaultError) in try keyFile(in: FilePath(file)) }
+        try ProcessEnvironment.variable("VAULT_KEY_FILE").map { file throws(VaultError) in
+            try keyFile(in: FilePath(file))
+        }
     }
 
     /// The default key file, which needs no naming; `nil` if there is none.
@@ -122,16 +127,5 @@ extension UnlockingSecret {
         let file = try fileSystem.openDirectory(resolved.removingLastComponent()).open(name, writable: false)
         guard try file.status().kind == .regular else { throw .invalidArgument }
         return try file.read(limit + 1, at: 0)
-    }
-}
-
-private enum Directories {
-    static func variable(_ name: String) -> String? { ProcessEnvironment.variable(name) }
-
-    /// The directory `vault` in a base directory of the XDG specification; the base must be absolute.
-    static func base(_ name: String, _ fallback: String) -> FilePath? {
-        if let directory = variable(name), directory.hasPrefix("/") { return FilePath(directory).appending("vault") }
-        guard let home = variable("HOME"), home.hasPrefix("/") else { return nil }
-        return FilePath(home).appending(FilePath(fallback).components).appending("vault")
     }
 }

@@ -27,6 +27,11 @@ struct VaultFileOptions: ParsableArguments {
             return FilePath(vault)
         }
         guard let path = Vault.defaultPath else {
+            guard BaseDirectories.path("XDG_DATA_HOME", ".local/share").map(BaseDirectories.isAnothers) != true else {
+                throw CommandError(
+                    .inputOutput, "the home directory is another user's, who could not use files of root in it",
+                    hint: "run it as that user, or name a vault: --vault FILE")
+            }
             throw CommandError(
                 .inputOutput, "there is no directory for a vault", hint: "set HOME or VAULT_FILE, or use --vault FILE")
         }
