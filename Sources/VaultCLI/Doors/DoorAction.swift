@@ -22,29 +22,23 @@ struct DoorAction: Encodable {
     var line: String { "\(action.rawValue) \(path.printable)\(detail.map { ": \($0.printable)" } ?? "")\n" }
 }
 
-/// Prints actions as they are taken: if a run fails halfway, the user sees how far it came.
-struct DoorReport {
-    private let isJSON: Bool
-    private var actions: [DoorAction] = []
-
+/// Prints the actions of a run, also of one that fails halfway. They are printed once the run is over: an output that
+/// cannot be written must not leave the session with half of the changes, between two keyrings.
+enum DoorReport {
     /// Runs a body that reports its actions, and prints them.
-    static func printing(asJSON isJSON: Bool, _ body: ((DoorAction) throws -> Void) throws -> Void) throws {
-        var report = DoorReport(isJSON: isJSON)
-        do { try body { try report.add($0) } } catch {
-            if !report.actions.isEmpty { try report.finish() }
+    ///
+    /// - Parameter done: the body's work, as a clause.
+    static func printing(
+        asJSON isJSON: Bool, _ done: String, _ body: ((DoorAction) -> Void) throws -> Void
+    ) throws {
+        var actions: [DoorAction] = []
+        func print() throws {
+            if isJSON { try Output.json(actions) } else { try Output.write(actions.map(\.line).joined()) }
+        }
+        do { try body { actions.append($0) } } catch {
+            if !actions.isEmpty { try? print() }
             throw error
         }
-        try report.finish()
-    }
-
-    private init(isJSON: Bool) { self.isJSON = isJSON }
-
-    private mutating func add(_ action: DoorAction) throws {
-        actions.append(action)
-        if !isJSON { try Output.write(action.line) }
-    }
-
-    private func finish() throws {
-        if isJSON { try Output.json(actions) }
+        try Output.after(done, hint: "see 'vault doors status'", print)
     }
 }

@@ -61,7 +61,9 @@ struct DoorPlaces {
     var userUnits: FilePath? { configuration?.appending("systemd/user") }
 
     /// Whether systemd would find the unit that starts the doors.
-    var hasUnit: Bool { hasUnit(named: "vault-doors.service") }
+    var hasUnit: Bool { hasUnit(named: DoorPlaces.unit) }
+
+    static let unit = "vault-doors.service"
 
     func hasUnit(named name: String) -> Bool {
         units.contains { directory in

@@ -21,12 +21,27 @@ struct DoorSetup {
         door.starters(in: places).contains(where: door.recognizesFile)
     }
 
+    /// Returns whether the door starts the command at this path: another installation has doors of its own.
+    func startsThisCommand(_ door: Door) -> Bool {
+        let command = places.command
+        let words = [DoorPlaces.quoted(command), UserUnits.word(command)].map { $0 + " doors --" }
+        let marks = words + ["\"\(places.installedHost.string)\""]
+        let isLinked = (try? PathContent.at(places.ownHost))?.isSame(as: .link(to: command)) == true
+        let files = door.starters(in: places) + door.changes(places, []).map(\.path)
+        return files.contains { path in
+            guard let text = PathContent.behind(path).map({ String(decoding: $0.bytes, as: UTF8.self) }),
+                door.recognizes(text)
+            else { return false }
+            return marks.contains(where: text.contains) || isLinked && text.contains("\"\(places.ownHost.string)\"")
+        }
+    }
+
     // MARK: Enabling
 
     /// Makes the missing changes. All files are checked before the first change.
     ///
     /// - Throws: code 11 if a file is in the way, and nothing was changed; 30.
-    func enable(_ names: Set<Door>, _ report: (DoorAction) throws -> Void) throws {
+    func enable(_ names: Set<Door>, _ report: (DoorAction) -> Void) throws {
         let ledger = try DoorLedger(in: places.record)
         let enabled = self.enabled(by: ledger.record).union(names)
         let steps = try plan(enabled, for: names, &ledger.record)
@@ -142,7 +157,7 @@ struct DoorSetup {
     }
 
     private func make(
-        _ steps: [Step], _ ledger: DoorLedger, _ report: (DoorAction) throws -> Void
+        _ steps: [Step], _ ledger: DoorLedger, _ report: (DoorAction) -> Void
     ) throws {
         for step in steps {
             for directory in PathContent.missingDirectories(step.path.removingLastComponent())
@@ -155,7 +170,7 @@ struct DoorSetup {
             do { try step.entry.after.put(at: step.path, directoryMode: directoryMode) } catch {
                 throw DoorSetup.unfinished(error, count: count)
             }
-            try report(step.action)
+            report(step.action)
         }
     }
 
@@ -174,7 +189,7 @@ struct DoorSetup {
     /// Undoes the changes of enabling; files changed since are left alone.
     ///
     /// - Throws: code 30.
-    func disable(_ names: Set<Door>, _ report: (DoorAction) throws -> Void) throws {
+    func disable(_ names: Set<Door>, _ report: (DoorAction) -> Void) throws {
         let ledger = try DoorLedger(in: places.record)
         var count = 0
         for door in Door.all where names.contains(door) {
@@ -183,7 +198,7 @@ struct DoorSetup {
                 while let entry = entries.last {
                     if let action = try takeBack(entry, door, &ledger.record) {
                         count += 1
-                        try report(action)
+                        report(action)
                     }
                     entries.removeLast()
                     if ledger.record.doors[door.name] != nil { ledger.record.doors[door.name] = entries }

@@ -4,14 +4,19 @@ internal import ArgumentParser
 /// The arguments that select doors, and the users for whom they are changed.
 struct DoorSelection: ParsableArguments {
     @Argument(
-        help: ArgumentHelp("The doors: \(Door.allValueStrings.joined(separator: ", ")).", valueName: "door"))
-    var doors: [Door]
+        help: ArgumentHelp("The doors: \(Door.allValueStrings.joined(separator: ", ")).", valueName: "door"),
+        completion: .list(Door.allValueStrings))
+    var doors: [Door] = []
 
     @Flag(help: "For all users of the machine, below /usr/local/share; requires root.")
     var system = false
 
     @Flag(help: "Print JSON.")
     var json = false
+
+    func checkNamed() throws {
+        guard !doors.isEmpty else { throw ValidationError("Missing expected argument '<door> ...'") }
+    }
 
     func setup() throws -> DoorSetup {
         if system, let refusal = doors.lazy.compactMap(\.refusalForAll).first {
@@ -34,13 +39,17 @@ struct DoorsEnable: ParsableCommand {
 
     @OptionGroup var selection: DoorSelection
 
+    func validate() throws { try selection.checkNamed() }
+
     func run() throws {
         let setup = try selection.setup()
-        try DoorReport.printing(asJSON: selection.json) { try setup.enable(Set(selection.doors), $0) }
-        SessionBus.reload()
+        try DoorReport.printing(asJSON: selection.json, "the doors are enabled") { report in
+            try setup.enable(Set(selection.doors), report)
+            SessionBus.reload()
+            for case .socket(_, let unit) in selection.doors.map(\.reach) { UserUnits.start(unit) }
+        }
         let state = DoorsState()
         for door in selection.doors {
-            if case .socket(_, let unit) = door.reach { UserUnits.start(unit) }
             if let advice = door.advice { Output.note(advice) }
             if let name = door.busName, let owner = state[door].owner, !owner.isVault {
                 Output.note("\(owner.text) serves \(name) until it ends: log out and in again")
@@ -61,20 +70,33 @@ struct DoorsDisable: ParsableCommand {
         abstract: "Undo the changes of 'vault doors enable'.",
         discussion: """
             Undoes exactly these changes, and restores the previous state. A file that was changed since stays \
-            unchanged, with a line that says so. Items that programs have stored meanwhile stay in the vault.
+            unchanged, with a line that says so. Items that programs have stored meanwhile stay in the vault. Run it \
+            with --all before this command is removed.
             """)
 
     @OptionGroup var selection: DoorSelection
 
+    @Flag(help: "Disable every door that starts this command.")
+    var all = false
+
+    func validate() throws {
+        guard all else { return try selection.checkNamed() }
+        guard selection.doors.isEmpty else { throw ValidationError("--all takes no doors") }
+    }
+
     func run() throws {
         let setup = try selection.setup()
-        for door in selection.doors where setup.isEnabled(door) {
+        let doors = all ? Door.all.filter(setup.startsThisCommand) : selection.doors
+        for door in doors where setup.isEnabled(door) {
             if case .socket(_, let unit) = door.reach { UserUnits.stop(unit) }
         }
-        try DoorReport.printing(asJSON: selection.json) { try setup.disable(Set(selection.doors), $0) }
-        SessionBus.reload()
+        try DoorReport.printing(asJSON: selection.json, "the doors are disabled") { report in
+            guard !doors.isEmpty else { return }
+            try setup.disable(Set(doors), report)
+            SessionBus.reload()
+        }
         let owners = SessionBus().owners
-        guard let owner = selection.doors.compactMap({ owners[$0] }).first(where: \.isVault) else { return }
+        guard let owner = doors.compactMap({ owners[$0] }).first(where: \.isVault) else { return }
         Output.note("\(owner.text) serves until it ends: log out and in again")
     }
 }

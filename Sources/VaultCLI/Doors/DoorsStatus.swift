@@ -163,7 +163,7 @@ struct DoorsState {
                 let path = directory.appending(file)
                 guard let text = PathContent.behind(path), text.value(of: "Name", in: group) == name else { continue }
                 return Activation(
-                    file: path.string, command: text.value(of: "Exec", in: group) ?? "",
+                    file: path.string, command: DoorPlaces.command(in: text.value(of: "Exec", in: group) ?? ""),
                     unit: text.value(of: "SystemdService", in: group))
             }
         }

@@ -211,14 +211,14 @@ struct DoorSetupTests {
     @Test func `the process of one door serves the other as well`() throws {
         let home = try DoorHome()
         try home.enable(.secretService)
-        #expect(try home.text(DoorHome.secrets).contains("Exec=/opt/vault/bin/vault doors --secret-service\n"))
+        #expect(try home.text(DoorHome.secrets).hasSuffix("' /opt/vault/bin/vault doors --secret-service\n"))
         #expect(try home.enable(.portal).contains("wrote " + DoorHome.secrets))
         let portal = DoorHome.services + "org.freedesktop.impl.portal.desktop.vault.service"
         for file in [DoorHome.secrets, portal] {
             #expect(try home.text(file).contains(" doors --secret-service --portal\n"))
         }
         #expect(try home.disable(.secretService).last == "wrote " + portal)
-        #expect(try home.text(portal).hasSuffix("Exec=/opt/vault/bin/vault doors --portal\n"))
+        #expect(try home.text(portal).hasSuffix("' /opt/vault/bin/vault doors --portal\n"))
         try home.disable(.portal)
         #expect(try home.snapshot().isEmpty)
     }
@@ -229,14 +229,14 @@ struct DoorSetupTests {
         try home.enable(.portal)
         let portal = DoorHome.services + "org.freedesktop.impl.portal.desktop.vault.service"
         try home.enable(.secretService)
-        #expect(try !home.text(DoorHome.secrets).contains("SystemdService"))
+        #expect(try !home.text(DoorHome.secrets).contains("systemctl"))
         try home.remove("units/vault-doors.service")
         try home.write("[Service]\n", to: "units/vault-doors.service")
         #expect(try home.enable(.secretService) == ["wrote " + DoorHome.secrets, "wrote " + portal])
-        #expect(try home.text(DoorHome.secrets).hasSuffix("\nSystemdService=vault-doors.service\n"))
+        #expect(try home.text(DoorHome.secrets).contains(" systemctl --user start vault-doors.service && exit;"))
         // If the vault had no claim to the name, the unit would take the name as well.
         try home.disable(.secretService)
-        #expect(try !home.text(portal).contains("SystemdService"))
+        #expect(try !home.text(portal).contains("systemctl"))
     }
 
     @Test func `for all users there are the files of the bus and the portal, which all can read`() throws {
@@ -256,9 +256,30 @@ struct DoorSetupTests {
         try home.enable(.secretService)
         home.setup = DoorSetup(places: with(home.setup.places) { $0.command = "/usr/bin/vault" })
         #expect(try home.enable(.secretService) == ["wrote " + DoorHome.secrets])
-        #expect(try home.text(DoorHome.secrets).contains("Exec=/usr/bin/vault doors"))
+        #expect(try home.text(DoorHome.secrets).contains("' /usr/bin/vault doors"))
         try home.disable(.secretService)
         #expect(try home.snapshot().isEmpty)
+    }
+
+    @Test func `a file of version 0.2 is the vault's, and is replaced`() throws {
+        let home = try DoorHome()
+        try home.write(
+            "[D-BUS Service]\nName=org.freedesktop.secrets\nExec=/opt/vault/bin/vault doors --secret-service\n"
+                + "SystemdService=vault-doors.service\n", to: DoorHome.secrets)
+        #expect(home.setup.isEnabled(.secretService) && home.setup.startsThisCommand(.secretService))
+        #expect(try home.enable(.secretService).contains("wrote " + DoorHome.secrets))
+        #expect(try home.text(DoorHome.secrets).contains("Exec=/bin/sh -c "))
+        try home.disable(.secretService)
+        #expect(try home.snapshot().isEmpty)
+    }
+
+    @Test func `each door starts the command that has enabled it, and no other`() throws {
+        var home = try DoorHome()
+        for door in Door.all { #expect(!home.setup.startsThisCommand(door)) }
+        try home.enable(.secretService, .portal, .browser, .ssh)
+        for door in Door.all { #expect(home.setup.startsThisCommand(door), "\(door.name)") }
+        home.setup = DoorSetup(places: with(home.setup.places) { $0.command = "/usr/bin/vault" })
+        for door in Door.all { #expect(home.setup.isEnabled(door) && !home.setup.startsThisCommand(door)) }
     }
 
     @Test func `without its record a door's own files go, and those of others stay`() throws {

@@ -107,6 +107,19 @@ private let root = DoorScript.root
         #expect(result.output == "doors\n--secret-service\n", "\(result)")
     }
 
+    @Test func `without the command the bus starts another package's keyring, whose units are masked`() throws {
+        let result = try run(
+            """
+            export XDG_DATA_HOME=$HOME/.local/share; bus; mkdir own; cp "$(command -v vault)" own/vault
+            own/vault doors enable secret-service | cut -d' ' -f1 | uniq; rm own/vault
+            call() { dbus-send --session --print-reply --dest=org.freedesktop.DBus / org.freedesktop.DBus."$@"; }
+            call StartServiceByName string:org.freedesktop.secrets uint32:0 2>/dev/null | tail -1
+            keyring=$(call GetConnectionUnixProcessID string:org.freedesktop.secrets | tail -1 | grep -o '[0-9]*$')
+            cat /proc/$keyring/comm; secret-tool lookup service none; echo $?; kill $keyring
+            """)
+        #expect(result.output == "masked\nset\nwrote\n   uint32 1\ngnome-keyring-d\n1\n", "\(result)")
+    }
+
     @Test func `a full disk in the middle is an error, and a second run does the rest`() throws {
         let result = try run(
             """

@@ -92,13 +92,13 @@ extension DoorPlaces {
     /// door's own.
     private var hostPath: FilePath { hasInstalledHost ? installedHost : ownHost }
 
-    private var installedHost: FilePath {
+    var installedHost: FilePath {
         FilePath(command).removingLastComponent().appending(BrowserManifest.hostName)
     }
 
     private var hasInstalledHost: Bool { FileManager.default.isExecutableFile(atPath: installedHost.string) }
 
-    private var ownHost: FilePath { data.appending("vault").appending(BrowserManifest.hostName) }
+    var ownHost: FilePath { data.appending("vault").appending(BrowserManifest.hostName) }
 
     /// The changes for the browsers' door: the program first, so that no manifest refers to a missing one.
     fileprivate var browserChanges: [DoorChange] {

@@ -26,6 +26,8 @@ extension DoorPlaces {
             [Unit]
             Description=Socket of the vault's agent for ssh
             Documentation=man:vault(1)
+            # Without the command, ssh is to find no agent at all, rather than one that never answers.
+            ConditionFileIsExecutable=\(command.replacing("%", with: "%%"))
 
             [Socket]
             ListenStream=%t/vault/ssh.sock
