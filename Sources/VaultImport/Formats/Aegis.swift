@@ -41,7 +41,7 @@ package enum Aegis {
                 imported.skip(place, "a kind that is not known")
                 continue
             }
-            var login = Login(id: entry["uuid"]?.text ?? String(index + 1), place: place)
+            var login = Login(id: entry["uuid"]?.text, place: place, position: index + 1)
             login.user = entry["name"]?.text ?? ""
             login.title = entry["issuer"]?.text ?? ""
             if login.title.isEmpty { (login.title, login.user) = (login.user, "") }

@@ -53,7 +53,7 @@ package enum Bitwarden {
             guard item.isObject, let type = item["type"]?.integer else {
                 throw .malformed("\(place), line \(item.line)", "an entry without a type")
             }
-            var login = Login(id: item["id"]?.text ?? String(index + 1), place: place)
+            var login = Login(id: item["id"]?.text, place: place, position: index + 1)
             login.title = item["name"]?.text ?? ""
             login.folder =
                 (item["folderId"] ?? item["collectionIds"]?.elements.first)?.text

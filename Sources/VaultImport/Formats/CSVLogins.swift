@@ -29,20 +29,21 @@ package enum CSVLogins {
                 try read(cell, column, of: layout.product, reader, &login)
             }
             if layout.product == "lastpass", login.urls.first == "http://sn" { makeNote(&login) }
-            if login.id.isEmpty {
-                // The identifier excludes the password, so that it stays the same when the password changes. The title
-                // distinguishes otherwise equal entries, and after that their order.
-                let page = login.urls.first ?? login.title
-                var id = [page, login.user].joined(separator: "\n")
-                if counts[id] != nil { id += "\n" + login.title }
-                counts[id, default: 0] += 1
-                let number = counts[id] ?? 1
-                let digest = KeyedHash.digest(Array((number == 1 ? id : "\(id)\n\(number)").utf8).span)
-                login.id = hexadecimal((0..<16).map { digest.bytes[$0] })
-            }
+            if login.id.isEmpty { counts[earlierID(login), default: 0] += 1 }
             imported.logins.append(login)
         }
+        for index in imported.logins.indices where imported.logins[index].id.isEmpty {
+            let id = earlierID(imported.logins[index])
+            let numbers = 1...min(max(counts[id] ?? 1, 3), 8)
+            imported.logins[index].earlierIDs = numbers.map { Login.digest($0 == 1 ? id : "\(id)\n\($0)") }
+        }
         return (imported, layout.product)
+    }
+
+    /// The identity that earlier versions gave to a further row of a page and user; one of the same title had a number
+    /// behind it.
+    private static func earlierID(_ login: Login) -> String {
+        [login.urls.first ?? login.title, login.user, login.title].joined(separator: "\n")
     }
 
     private static func read(

@@ -31,7 +31,7 @@ package enum CXF {
             let name = [account["email"], account["username"]].lazy.compactMap { $0?.text }.first { !$0.isEmpty }
             for (index, item) in items.elements.enumerated() {
                 let place = "\(prefix)entry \(index + 1)"
-                var reader = CXFItemReader(id: item["id"]?.text ?? String(index + 1), place: place)
+                var reader = CXFItemReader(id: item["id"]?.text, place: place, position: index + 1)
                 try reader.read(item, folders: folders[item["id"]?.text ?? ""] ?? [], sshKey)
                 if accounts.count > 1 { reader.login.addAttribute(CXFNames.account, name) }
                 imported.logins.append(reader.login)

@@ -13,7 +13,7 @@ struct CXFItemReader {
     private var note: Secret?
     private var sshKey: JSONValue?
 
-    init(id: String, place: String) { login = Login(id: id, place: place) }
+    init(id: String?, place: String, position: Int) { login = Login(id: id, place: place, position: position) }
 
     /// - Parameter folders: the paths of the item's collections.
     mutating func read(

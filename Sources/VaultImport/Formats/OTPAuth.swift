@@ -18,11 +18,7 @@ package enum OTPAuth {
                 imported.skip(place, "several keys in one of Google's own codes: export them as otpauth:// URIs")
                 continue
             }
-            var login = Login(id: "", place: place)
-            name(&login, document.text(split))
-            login.addField(ImportNames.otp, try document.secret(line))
-            login.address = .service(login.title.isEmpty ? "otp" : login.title)
-            login.id = "\(login.title)/\(login.user)"
+            let login = try login(document, line, label: split, place)
             imported.logins.append(login)
         }
         return imported
@@ -40,15 +36,47 @@ package enum OTPAuth {
         }
     }
 
-    /// Sets the names from `ISSUER:ACCOUNT`, percent-encoded.
-    private static func name(_ login: inout Login, _ label: String) {
-        let text = PercentCoding.repaired(label)
-        guard let colon = text.firstIndex(of: ":") else {
-            login.title = text
-            return
+    /// - Parameters:
+    ///   - line: the URI.
+    ///   - label: `ISSUER:ACCOUNT`, percent-encoded.
+    private static func login(
+        _ document: Document, _ line: Range<Int>, label: Range<Int>, _ place: String
+    ) throws(ImportError) -> Login {
+        let text = PercentCoding.repaired(document.text(label))
+        let colon = text.firstIndex(of: ":")
+        let (prefix, account) =
+            colon.map { (text[..<$0], text[text.index(after: $0)...].drop { $0 == " " }) } ?? ("", text[...])
+        let issuer = issuer(document, label.upperBound..<line.upperBound)
+        // Only a label without a prefix depends on the parameter for its issuer.
+        let title = prefix.isEmpty ? issuer ?? "" : String(prefix)
+        var login = Login(id: "", place: place)
+        (login.title, login.user) = title.isEmpty ? (String(account), "") : (title, String(account))
+        login.id = [login.title, login.user].joined(separator: "/")
+        if let issuer, !prefix.isEmpty, issuer != title { login.id += "/" + issuer }
+        // Earlier versions took no notice of the parameter.
+        let earlier = colon == nil ? text + "/" : "\(prefix)/\(account)"
+        if earlier != login.id { login.earlierIDs = [earlier] }
+        if login.title.isEmpty, login.user.isEmpty { login.id = "" }
+        login.address = .service(login.title.isEmpty ? "otp" : login.title)
+        login.addField(ImportNames.otp, try document.secret(line))
+        return login
+    }
+
+    /// Returns the parameter `issuer` of a URI; `nil` if it is missing or empty.
+    private static func issuer(_ document: Document, _ parameters: Range<Int>) -> String? {
+        let value = document.bytes.withBytes { bytes -> Range<Int>? in
+            let end = bytes.firstIndex(of: UInt8(ascii: "#"), in: parameters) ?? parameters.upperBound
+            var start = parameters.lowerBound
+            while start < end {
+                // Behind the question mark, or an ampersand.
+                let next = bytes.firstIndex(of: UInt8(ascii: "&"), in: start + 1..<end) ?? end
+                if bytes.starts(start + 1..<next, with: "issuer=") { return start + 8..<next }
+                start = next
+            }
+            return nil
         }
-        login.title = String(text[..<colon])
-        login.user = String(text[text.index(after: colon)...].drop { $0 == " " })
+        let text = value.map { PercentCoding.repaired(document.text($0).replacing("+", with: " ")) } ?? ""
+        return text.isEmpty ? nil : text
     }
 
     /// Makes a URI of its parts.

@@ -67,7 +67,7 @@ package struct OnePassword {
                 guard item.isObject, let overview = item["overview"] else {
                     throw .malformed("\(place), line \(entry.line)", "an entry without an overview")
                 }
-                var login = Login(id: item["uuid"]?.text ?? String(number), place: place)
+                var login = Login(id: item["uuid"]?.text, place: place, position: number)
                 login.folder = folder
                 try read(item, overview, &login)
                 try readAttachments(item, &login, &imported, attachment)

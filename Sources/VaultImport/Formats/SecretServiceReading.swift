@@ -24,8 +24,6 @@ struct SecretServiceReading {
     /// The collections in which the user declined to unlock items.
     private var refused: Set<String> = []
     private var seen: Set<String> = []
-    /// The number of items with each identity.
-    private var identities: [String: Int] = [:]
     /// The number of items examined in each collection.
     private var counts: [String: Int] = [:]
 
@@ -179,10 +177,7 @@ struct SecretServiceReading {
             switch try secret(of: item, secrets[item.path]) {
             case .unusable(let reason): imported.skip(place, reason)
             case .usable(let secret, let contentType):
-                var id = item.identity(in: collection.path)
-                let number = identities[id, default: 0] + 1
-                identities[id] = number
-                if number > 1 { id += "~\(number)" }
+                let id = item.identity(in: collection.path)
                 imported.logins.append(
                     item.login(
                         id: id, place: place, folder: collection.folder, secret, contentType: contentType))

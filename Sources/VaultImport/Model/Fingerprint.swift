@@ -38,6 +38,25 @@ struct Fingerprint: Equatable {
         digest = hash.digest()
     }
 
+    init(of item: Item) throws(ImportError) {
+        do throws(VaultError) {
+            try self.init(of: item) { field throws(VaultError) in try item.openedSecret(field: field) }
+        } catch { throw .outside(error) }
+    }
+
+    /// Returns the fingerprints that a stored item may have had when it was imported: with and without a secret if that
+    /// is empty, since a stored item with fields always has one.
+    static func ofStored(_ item: Item) throws(ImportError) -> [Fingerprint] {
+        let whole = try Fingerprint(of: item)
+        guard try item.opened(nil)?.isEmpty == true else { return [whole] }
+        do throws(VaultError) {
+            let without = try Fingerprint(of: item) { field throws(VaultError) in
+                try field.flatMap { name throws(VaultError) in try item.openedSecret(field: name) }
+            }
+            return [whole, without]
+        } catch { throw .outside(error) }
+    }
+
     /// The file from which an item was imported: 16 bytes of a hash of its path.
     struct Origin: Equatable {
         fileprivate let bytes: [UInt8]
@@ -59,6 +78,9 @@ struct Fingerprint: Equatable {
         guard field.count == 32 || field.count == 48 else { return nil }
         digest = field.withBytes { Digest($0.extracting(0..<32)) }
     }
+
+    /// The digest as the key of a dictionary.
+    var key: [UInt8] { (0..<32).map { digest.bytes[$0] } }
 
     func field(_ origin: Origin?) throws(ImportError) -> Secret {
         try secured { () throws(CryptoError) in

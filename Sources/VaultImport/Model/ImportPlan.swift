@@ -45,12 +45,15 @@ package struct ImportPlan {
     private var imported: [String: Item] = [:]
     /// The keys in use: by an item of the vault, or (`nil`) by one to be added.
     private var keys: [ImportKey: Item?] = [:]
-    /// The number of entries with each source, and the last number given to an item to make its key unique.
+    /// The sources of the entries, the last number given to one of each, and to an item to make its key unique.
+    private var wanted: Set<String> = []
     private var sources: [String: Int] = [:]
     private var ownKeys: [ImportKey: Int] = [:]
     private var passkeys: PasskeyPlan
     /// Items of other sources that an entry of this one updates.
     private var claimed: Set<[UInt8]> = []
+    /// The number of the entry that is being planned.
+    private var entry = 0
 
     /// - Parameters:
     ///   - format: the prefix of sources.
@@ -68,11 +71,11 @@ package struct ImportPlan {
         (self.format, self.store, self.group, self.replaces) = (format, store, group, replaces)
         passkeys = try PasskeyPlan(in: store, group: group, replaces: replaces)
         try look()
-        for login in logins.logins { try plan(login) }
+        try plan(logins.logins)
         for (place, reason) in logins.skipped {
             report.lines.append(
-                ImportReport.Line(place: place, service: "", account: "", source: "", outcome: .skipped, reason: reason)
-            )
+                ImportReport.Line(
+                    place: place, login: nil, service: "", account: "", source: "", outcome: .skipped, reason: reason))
         }
     }
 
@@ -132,41 +135,68 @@ package struct ImportPlan {
         }
     }
 
-    private mutating func plan(_ login: Login) throws(ImportError) {
-        report.olderVersions += login.olderVersions
-        let items: [Item]
-        do throws(ImportError) { items = try login.items(of: format) } catch {
-            guard case .malformed(_, let flaw) = error else { throw error }
-            note(login, .skipped, flaw)
-            items = []
+    private mutating func plan(_ logins: [Login]) throws(ImportError) {
+        var wishes: [ImportMatches.Wish] = []
+        var flaws: [Int: String] = [:]
+        for (number, login) in logins.enumerated() {
+            do throws(ImportError) {
+                for item in try login.items(of: format) { wishes.append(try wish(item, of: login, number)) }
+            } catch {
+                guard case .malformed(_, let flaw) = error else { throw error }
+                flaws[number] = flaw
+            }
         }
-        var login = login
-        for item in items {
-            try plan(item, of: login)
-            // Attachments have no older passwords.
-            login.olderPasswords = []
+        wanted = Set(wishes.map(\.source))
+        let matches = try ImportMatches(of: wishes, in: imported)
+        var next = 0
+        for (number, login) in logins.enumerated() {
+            entry = number
+            report.olderVersions += login.olderVersions
+            if let flaw = flaws[number] { note(login, .skipped, flaw) }
+            var login = login
+            while next < wishes.count, wishes[next].login == number {
+                if matches.ambiguous.contains(next), !replaces {
+                    note(login, wishes[next].item, .differs, "of several entries with its name, it is not clear which")
+                } else {
+                    try plan(wishes[next], inPlaceOf: matches.items[next], of: login)
+                }
+                // Attachments have no older passwords.
+                login.olderPasswords = []
+                next += 1
+            }
+            for passkey in login.passkeys { plan(passkey, of: login) }
         }
-        for passkey in login.passkeys { plan(passkey, of: login) }
+    }
+
+    private func wish(_ item: Item, of login: Login, _ number: Int) throws(ImportError) -> ImportMatches.Wish {
+        var item = item
+        if let group { item[.accessGroup] = .string(group) }
+        let (source, own) = (item.userAttributes[ImportNames.source] ?? format, login.source(of: format))
+        let earlier = login.earlierSources(of: format).map { $0 + source.dropFirst(own.count) }
+        return ImportMatches.Wish(
+            login: number, item: item, fingerprint: try Fingerprint(of: item), source: source, earlier: earlier,
+            isNamed: login.hasIdentity)
     }
 
     private mutating func plan(_ portable: PortablePasskey, of login: Login) {
         let source = unique(login.source(of: format) + ImportNames.passkeySuffix)
         let (outcome, reason) = passkeys.plan(portable, source: source, created: login.created)
-        report.lines.append(
-            ImportReport.Line(
-                place: login.place, service: portable.passkey.relyingParty, account: portable.passkey.names.user,
-                source: source, outcome: outcome, reason: reason))
+        let passkey = portable.passkey
+        note(login, passkey.relyingParty, passkey.names.user, source, outcome, reason)
     }
 
-    private mutating func plan(_ item: Item, of login: Login) throws(ImportError) {
-        var item = item
-        if let group { item[.accessGroup] = .string(group) }
-        let source = unique(item.userAttributes[ImportNames.source] ?? format)
+    private mutating func plan(
+        _ wish: ImportMatches.Wish, inPlaceOf existing: Item?, of login: Login
+    ) throws(ImportError) {
+        var item = wish.item
+        let known = existing?.userAttributes[ImportNames.source]
+        // An item with an identity of an earlier version gets a present one.
+        let isPresent = known.map { $0 == wish.source || ImportNames.unnumbered($0) == wish.source } ?? false
+        let source = isPresent ? known ?? wish.source : unique(wish.source)
         item.userAttributes[ImportNames.source] = source
-        let fingerprint = try fingerprint(of: item)
-        item.fields[ImportNames.fingerprint] = try fingerprint.field(origin)
-        if let existing = imported[source] {
-            try plan(item, fingerprint, inPlaceOf: existing, of: login)
+        item.fields[ImportNames.fingerprint] = try wish.fingerprint.field(origin)
+        if let existing {
+            try plan(item, wish.fingerprint, inPlaceOf: existing, of: login)
         } else if let other = keys[ImportKey(item)] {
             // An item to be added is of this source as well.
             let isOfThisSource =
@@ -185,10 +215,10 @@ package struct ImportPlan {
     private mutating func plan(
         _ item: Item, _ fingerprint: Fingerprint, inPlaceOf existing: Item, of login: Login
     ) throws(ImportError) {
-        let field = try opened(existing, ImportNames.fingerprint)
+        let field = try existing.opened(ImportNames.fingerprint)
         let base = field.flatMap { Fingerprint($0) }
         guard base != fingerprint else { return note(login, item, .unchanged) }
-        let current = try fingerprints(of: existing)
+        let current = try Fingerprint.ofStored(existing)
         let isAsImported = base.map { current.contains($0) } ?? false
         if current.contains(fingerprint) {
             // Both sides made the same change, which becomes the new baseline.
@@ -200,7 +230,7 @@ package struct ImportPlan {
         } else if isAsImported || replaces {
             note(login, item, .updated)
             guard existing.itemClass != item.itemClass else {
-                return try update(existing, .some(changes(of: existing, to: item, removing: isAsImported)))
+                return try update(existing, .some(ItemChanges(of: existing, to: item, removing: isAsImported)))
             }
             var replacement = item
             // No source has these attributes.
@@ -214,84 +244,22 @@ package struct ImportPlan {
 
     /// Plans an item whose key belongs to another item, not from this source.
     private mutating func plan(_ item: Item, besides other: Item, of login: Login) throws(ImportError) {
-        if try !isSame(other, item) {
+        if try !other.hasSecrets(of: item) {
             guard replaces, let record = other.record else {
                 return note(login, item, .differs, "another item has its key, and another secret")
             }
             // A second entry with the same key must not overwrite the first.
             guard claimed.insert(record.persistentReference).inserted else { return add(withOwnKey(item), login) }
             note(login, item, .updated)
-            try update(other, .some(changes(of: other, to: item, removing: false)))
-        } else if saysAll(other, item) {
+            try update(other, .some(ItemChanges(of: other, to: item, removing: false)))
+        } else if other.saysAll(of: item) {
             note(login, item, .unchanged, "it is there already")
         } else if replaces {
             note(login, item, .updated)
-            try update(other, .some(changes(of: other, to: item, removing: false)))
+            try update(other, .some(ItemChanges(of: other, to: item, removing: false)))
         } else {
             note(login, item, .differs, "it is there with the same secret, and with other notes or attributes")
         }
-    }
-
-    /// Returns whether an item includes everything that another has besides its secrets; labels may differ.
-    private func saysAll(_ item: Item, _ other: Item) -> Bool {
-        for attribute in [Attribute.comment, .itemDescription] {
-            guard let text = other[attribute]?.text, !text.isEmpty else { continue }
-            guard item[attribute]?.text == text else { return false }
-        }
-        return other.userAttributes.allSatisfy { name, value in
-            // Different spellings of an address are equal.
-            let isSamePage = name == ImportNames.url && WebAddress(value)?.text == WebAddress(item).text
-            return name.hasPrefix("vault.") || isSamePage || item.userAttributes[name] == value
-        }
-    }
-
-    /// Returns whether an item includes all secrets of another.
-    private func isSame(_ item: Item, _ other: Item) throws(ImportError) -> Bool {
-        func isEqual(_ first: Secret?, _ second: Secret?) -> Bool {
-            guard let first, let second else { return first?.isEmpty ?? second?.isEmpty ?? true }
-            return first.withBytes { a in second.withBytes { b in isEqualInConstantTime(a, b) } }
-        }
-        guard isEqual(try opened(item, nil), other.secret) else { return false }
-        for (name, secret) in other.fields where name != ImportNames.fingerprint {
-            guard isEqual(try opened(item, name), secret) else { return false }
-        }
-        return true
-    }
-
-    /// - Parameter removing: whether parts that the source no longer has are removed here too.
-    private func changes(
-        of existing: Item, to item: Item, removing: Bool
-    ) throws(ImportError) -> ItemChanges {
-        var changes = ItemChanges(attributes: item.attributes, secret: item.secret)
-        // An item cannot lose its secret, which can only become empty.
-        if item.secret == nil, existing.record?.hasSecret == true, removing { changes.secret = try Secret(plain: "") }
-        // Clears the parts that the new address lacks.
-        if item.itemClass == .internetPassword {
-            for attribute in [Attribute.protocolName, .path, .authenticationType] where item[attribute] == nil {
-                changes.attributes[attribute] = .string("")
-            }
-            if item[.port] == nil { changes.attributes[.port] = .number(0) }
-        }
-        for (name, value) in item.userAttributes { changes.userAttributes[name] = .some(value) }
-        for (name, secret) in item.fields { changes.fields[name] = .some(secret) }
-        let original = existing.userAttributes[ImportNames.originalKey]
-        let part = existing.itemClass == .genericPassword ? Attribute.service : .securityDomain
-        if let original, original == item[part]?.text ?? "" {
-            changes.attributes[part] = nil
-        } else if original != nil {
-            changes.userAttributes.updateValue(nil, forKey: ImportNames.originalKey)
-        }
-        guard removing else { return changes }
-        for attribute in [Attribute.comment, .itemDescription] where existing[attribute] != nil {
-            changes.attributes[attribute] = item[attribute] ?? .string("")
-        }
-        for name in existing.userAttributes.keys where item.userAttributes[name] == nil && !ImportNames.isOwn(name) {
-            changes.userAttributes.updateValue(nil, forKey: name)
-        }
-        for name in existing.fieldNames where item.fields[name] == nil {
-            changes.fields.updateValue(nil, forKey: name)
-        }
-        return changes
     }
 
     private mutating func update(_ item: Item, _ change: Change) throws(ImportError) {
@@ -327,48 +295,37 @@ package struct ImportPlan {
         return item
     }
 
+    /// Returns a source that no item and no other entry has.
     private mutating func unique(_ source: String) -> String {
-        let number = (sources[source] ?? 0) + 1
+        var number = sources[source] ?? 0
+        var unique = source
+        repeat {
+            number += 1
+            unique = number == 1 ? source : "\(source)~\(number)"
+        } while imported[unique] != nil || number > 1 && wanted.contains(unique)
         sources[source] = number
-        return number == 1 ? source : "\(source)~\(number)"
-    }
-
-    private func fingerprint(of item: Item) throws(ImportError) -> Fingerprint {
-        do throws(VaultError) {
-            return try Fingerprint(of: item) { field throws(VaultError) in try item.openedSecret(field: field) }
-        } catch { throw .outside(error) }
-    }
-
-    /// Returns the fingerprints that a stored item may have had when it was imported: with and without a secret if that
-    /// is empty, since a stored item with fields always has one.
-    private func fingerprints(of item: Item) throws(ImportError) -> [Fingerprint] {
-        let whole = try fingerprint(of: item)
-        guard try opened(item, nil)?.isEmpty == true else { return [whole] }
-        do throws(VaultError) {
-            let without = try Fingerprint(of: item) { field throws(VaultError) in
-                try field.flatMap { name throws(VaultError) in try item.openedSecret(field: name) }
-            }
-            return [whole, without]
-        } catch { throw .outside(error) }
-    }
-
-    private func opened(_ item: Item, _ field: String?) throws(ImportError) -> Secret? {
-        do throws(VaultError) { return try item.openedSecret(field: field) } catch { throw .outside(error) }
+        return unique
     }
 
     private mutating func note(
         _ login: Login, _ item: Item, _ outcome: ImportReport.Outcome, _ reason: String? = nil
     ) {
-        report.lines.append(
-            ImportReport.Line(
-                place: login.place, service: item.server ?? item.service ?? "", account: item.account ?? "",
-                source: item.userAttributes[ImportNames.source] ?? "", outcome: outcome, reason: reason))
+        note(
+            login, item.server ?? item.service ?? "", item.account ?? "", item.userAttributes[ImportNames.source] ?? "",
+            outcome, reason)
     }
 
     private mutating func note(_ login: Login, _ outcome: ImportReport.Outcome, _ reason: String) {
+        note(login, login.title, login.user, "", outcome, reason)
+    }
+
+    private mutating func note(
+        _ login: Login, _ service: String, _ account: String, _ source: String, _ outcome: ImportReport.Outcome,
+        _ reason: String?
+    ) {
         report.lines.append(
             ImportReport.Line(
-                place: login.place, service: login.title, account: login.user, source: "", outcome: outcome,
+                place: login.place, login: entry, service: service, account: account, source: source, outcome: outcome,
                 reason: reason))
     }
 }

@@ -12,6 +12,8 @@ package struct ImportReport: Sendable {
     package struct Line: Sendable {
         /// The place in the input, such as "line 3".
         package let place: String
+        /// The number of the entry among those that were read; `nil` for one that was not.
+        package let login: Int?
         /// The service or server, and the account, as attributes of an item: not yet escaped for a terminal.
         package let service: String
         package let account: String

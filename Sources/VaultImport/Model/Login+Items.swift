@@ -14,7 +14,10 @@ extension Login {
     /// - Parameter format: the prefix of ``ImportNames/source``.
     /// - Throws: `.malformed` for an entry that is too large to be imported.
     func items(of format: String) throws(ImportError) -> [Item] {
-        guard !isOnlyPasskeys else { return [] }
+        isOnlyPasskeys ? [] : try withSecretsInPlace().madeItems(of: format)
+    }
+
+    private func madeItems(of format: String) throws(ImportError) -> [Item] {
         let source = source(of: format)
         var names = UniqueNames()
         var user: [String: String] = [ImportNames.source: source]
@@ -23,6 +26,9 @@ extension Login {
         let key = self.key
         if let contentType { given.append((names.taking(ImportNames.contentType), contentType)) }
         if keepsAttributeNames { addAttributes(to: &given, &names) }
+        // No attribute takes the names of secrets that have a meaning.
+        let meanings = [ImportNames.otp, ImportNames.notes].filter { name in fields.contains { $0.name == name } }
+        for name in meanings { _ = names.taking(name) }
         func add(_ name: String, _ value: String) { given.append((names.taking(name), value)) }
         if let first = urls.first, key.itemClass == .genericPassword || WebAddress(first)?.text != first {
             add(ImportNames.url, first)
@@ -48,7 +54,7 @@ extension Login {
         }
         var attributes: [Attribute: AttributeValue] = [.label: .string(title)]
         if isLarge || notes.utf8.count > Login.attributeLimit {
-            secrets[names.taking("notes")] = try Secret(plain: notes)
+            secrets[names.taking(ImportNames.notes)] = try Secret(plain: notes)
         } else if !notes.isEmpty {
             attributes[.comment] = .string(notes)
         }
@@ -57,7 +63,10 @@ extension Login {
         dates[.creationDate] = created.map(AttributeValue.date)
         dates[.modificationDate] = modified.map(AttributeValue.date)
         attributes.merge(dates) { $1 }
-        for (name, secret) in fields { secrets[names.taking(name)] = secret }
+        for (name, secret) in fields {
+            let isMeant = meanings.contains(name) && secrets[name] == nil
+            secrets[isMeant ? name : names.taking(name)] = secret
+        }
         guard secrets.values.reduce(password?.count ?? 0, { $0 + $1.count }) <= Layout.valueLimit - 64 else {
             throw .malformed(place, "its secrets have more than 16 MiB together")
         }
@@ -77,20 +86,33 @@ extension Login {
             }
     }
 
-    /// Returns the value of ``ImportNames/source``.
+    /// Returns the value of ``ImportNames/source`` for the first item of this identity.
     package func source(of format: String) -> String {
-        guard id.utf8.count > 200 else { return "\(format):\(id)" }
-        let digest = KeyedHash.digest(Array(id.utf8).span)
-        return "\(format):\(hexadecimal((0..<16).map { digest.bytes[$0] }))"
+        guard id.isEmpty else { return Login.source(of: format, id) }
+        return "\(format):\(Login.digest([urls.first ?? title, user].joined(separator: "\n")))"
+    }
+
+    /// Returns the values of ``ImportNames/source`` that items of earlier versions may have.
+    func earlierSources(of format: String) -> [String] { earlierIDs.map { Login.source(of: format, $0) } }
+
+    /// Whether the entry has an identifier or a name: without both, the source says nothing about the account.
+    var hasIdentity: Bool { !id.isEmpty || !title.isEmpty || !user.isEmpty || !urls.isEmpty }
+
+    private static func source(of format: String, _ id: String) -> String {
+        "\(format):\(id.utf8.count > 200 ? digest(id) : id)"
+    }
+
+    /// Returns 16 bytes of a hash, as hexadecimal digits.
+    static func digest(_ text: String) -> String {
+        let digest = KeyedHash.digest(Array(text.utf8).span)
+        return hexadecimal((0..<16).map { digest.bytes[$0] })
     }
 
     /// Returns whether a URL has a password in front of its host.
     private static func hasPassword(_ url: String) -> Bool {
-        guard let start = url.utf8.firstIndex(of: UInt8(ascii: "@")),
-            let scheme = url.firstRange(of: "://"), scheme.upperBound < start
-        else { return false }
-        let user = url[scheme.upperBound..<start].utf8
-        return user.contains(UInt8(ascii: ":")) && !user.contains(UInt8(ascii: "/"))
+        let bytes = url.utf8.span
+        guard let user = URLParts(bytes, trims: true)?.user else { return false }
+        return user.contains { bytes[$0] == UInt8(ascii: ":") }
     }
 
     private func addAttributes(to given: inout [(name: String, value: String)], _ names: inout UniqueNames) {

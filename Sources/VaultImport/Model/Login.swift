@@ -31,8 +31,11 @@ package struct Login: Sendable {
         package var since: Date?
     }
 
-    /// An identifier that is unique within the source, and stable across imports.
+    /// An identifier that the source gives the entry, stable across imports; empty if it has none: the entry is then
+    /// identified by its page, else its title, and its user, never by its position.
     package var id: String
+    /// The identifiers that earlier versions of this product gave to such an entry.
+    package var earlierIDs: [String] = []
     /// The place for messages, such as "line 3" or "entry 12"; not an attribute.
     package var place: String
     package var address = Address.ofURL
@@ -68,6 +71,13 @@ package struct Login: Sendable {
     /// The passwords of the versions with a different one, oldest first.
     package var olderPasswords: [OlderPassword] = []
 
+    /// - Parameter position: the position in the source, by which earlier versions identified an entry without an
+    ///   identifier.
+    init(id: String?, place: String, position: Int) {
+        self.init(id: id ?? "", place: place)
+        if self.id.isEmpty { earlierIDs = [String(position)] }
+    }
+
     package init(id: String, place: String) { (self.id, self.place) = (id, place) }
 
     mutating func addField(_ name: String, _ secret: Secret?) {
@@ -89,7 +99,10 @@ package struct ImportedLogins: Sendable {
 
     package init() {}
 
-    mutating func skip(_ place: String, _ reason: String) { skipped.append((place, reason)) }
+    /// - Parameter reason: may contain names from the source, of any length.
+    mutating func skip(_ place: String, _ reason: String) {
+        skipped.append((place, String(String.UnicodeScalarView(reason.unicodeScalars.prefix(300)))))
+    }
 }
 
 /// The names of attributes and fields that have a meaning for the import.
@@ -111,6 +124,8 @@ package enum ImportNames {
     /// The first URL as written, if server, protocol, port and path do not cover all of it.
     package static let url = "url"
     package static let otp = "otp"
+    /// The field with notes that are too long, or too secret, for the comment.
+    package static let notes = "notes"
     /// How the URL with this number is compared with that of a page, in Bitwarden's terms: `url.match`, `url.2.match`,
     /// ….
     static func match(of number: Int) -> String { (number == 1 ? url : furtherURL(number)) + ".match" }
@@ -119,6 +134,14 @@ package enum ImportNames {
 
     /// Returns `url.2` and so on.
     package static func furtherURL(_ number: Int) -> String { "\(url).\(number)" }
+
+    /// Returns a value of ``source`` without the number of a further item of one identity.
+    static func unnumbered(_ source: String) -> String {
+        guard let mark = source.utf8.lastIndex(of: UInt8(ascii: "~")), Int(source[mark...].dropFirst()) ?? 0 > 1 else {
+            return source
+        }
+        return String(source[..<mark])
+    }
 
     /// Returns whether an attribute is only for the import, and says nothing about the item.
     static func isOwn(_ name: String) -> Bool { name.hasPrefix(prefix) && name != contentType }

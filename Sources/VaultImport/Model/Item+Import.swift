@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+internal import Vault
+internal import VaultCrypto
+internal import VaultFormat
+
+extension Item {
+    /// Returns the secret, or a field, with the error of an import.
+    func opened(_ field: String?) throws(ImportError) -> Secret? {
+        do throws(VaultError) { return try openedSecret(field: field) } catch { throw .outside(error) }
+    }
+
+    /// Returns whether the item includes everything that another has besides its secrets; labels may differ.
+    func saysAll(of other: Item) -> Bool {
+        for attribute in [Attribute.comment, .itemDescription] {
+            guard let text = other[attribute]?.text, !text.isEmpty else { continue }
+            guard self[attribute]?.text == text else { return false }
+        }
+        return other.userAttributes.allSatisfy { name, value in
+            // Different spellings of an address are equal.
+            let isSamePage = name == ImportNames.url && WebAddress(value)?.text == WebAddress(self).text
+            return name.hasPrefix(ImportNames.prefix) || isSamePage || userAttributes[name] == value
+        }
+    }
+
+    /// Returns whether the item includes all secrets of another, which is not stored.
+    func hasSecrets(of other: Item) throws(ImportError) -> Bool {
+        func isEqual(_ first: Secret?, _ second: Secret?) -> Bool {
+            guard let first, let second else { return first?.isEmpty ?? second?.isEmpty ?? true }
+            return first.isEqual(to: second)
+        }
+        guard isEqual(try opened(nil), other.secret) else { return false }
+        for (name, secret) in other.fields where name != ImportNames.fingerprint {
+            guard isEqual(try opened(name), secret) else { return false }
+        }
+        return true
+    }
+}
+
+extension ItemChanges {
+    /// The changes that make an imported item of a stored one.
+    ///
+    /// - Parameter removing: whether parts that the source no longer has are removed here too.
+    init(of existing: Item, to item: Item, removing: Bool) throws(ImportError) {
+        self.init(attributes: item.attributes, secret: item.secret)
+        // An item cannot lose its secret, which can only become empty.
+        if item.secret == nil, existing.record?.hasSecret == true, removing { secret = try Secret(plain: "") }
+        // Clears the parts that the new address lacks.
+        if item.itemClass == .internetPassword {
+            for attribute in [Attribute.protocolName, .path, .authenticationType] where item[attribute] == nil {
+                attributes[attribute] = .string("")
+            }
+            if item[.port] == nil { attributes[.port] = .number(0) }
+        }
+        for (name, value) in item.userAttributes { userAttributes[name] = .some(value) }
+        for (name, secret) in item.fields { fields[name] = .some(secret) }
+        let original = existing.userAttributes[ImportNames.originalKey]
+        let part = existing.itemClass == .genericPassword ? Attribute.service : .securityDomain
+        if let original, original == item[part]?.text ?? "" {
+            attributes[part] = nil
+        } else if original != nil {
+            userAttributes.updateValue(nil, forKey: ImportNames.originalKey)
+        }
+        guard removing else { return }
+        for attribute in [Attribute.comment, .itemDescription] where existing[attribute] != nil {
+            attributes[attribute] = item[attribute] ?? .string("")
+        }
+        for name in existing.userAttributes.keys where item.userAttributes[name] == nil && !ImportNames.isOwn(name) {
+            userAttributes.updateValue(nil, forKey: name)
+        }
+        for name in existing.fieldNames where item.fields[name] == nil { fields.updateValue(nil, forKey: name) }
+    }
+}
