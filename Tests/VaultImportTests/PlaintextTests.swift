@@ -14,9 +14,9 @@ struct PlaintextTests {
         ),
         (
             .netrc,
-            "# c\nmachine example.com login ada password \"a b\"\n  account acc\nmacdef m\n put\n\nde"
+            "# c\nmachine example.com login ada password \"a b\"\n# d\n  account acc\nmacdef m\n put\n\nde"
                 + "fault login anonymous password x\n",
-            ["ada a b", "anonymous x"], "# c\nmacdef m\n put\n\n"
+            ["ada a b", "anonymous x"], "# c\n# d\nmacdef m\n put\n\n"
         ),
         (
             .docker,
@@ -41,7 +41,7 @@ struct PlaintextTests {
             ["default SK="],
             "[default]\nregion = x\n[p]\nrole_arn = y\n"
         ),
-        (.pgpass, "# c\nlocalhost:5432:db\\:1:ada:p\\:w\\\\\n*:*:*:bob:x:y\n", ["ada p:w\\", "bob x:y"], nil),
+        (.pgpass, "# c\nlocalhost:5432:db\\:1:ada:p\\:w\\\\\n*:*:*:bob:x:y\n", ["ada p:w\\", "bob x:y"], "# c\n"),
     ]
 
     @Test(arguments: files.indices)
@@ -122,6 +122,31 @@ struct PlaintextTests {
         #expect(cargo.logins.isEmpty && cargo.skipped.count == 1)
     }
 
+    /// Lines that git and browsers read differently, or that git's own helper does not write.
+    @Test(arguments: [
+        "https://evil.com\\@bank.example.com", "https://a:b@evil.com\\.bank.example.com",
+        "https://a:b@evil.com@bank.example.com",
+        "https://a:b@evil.com%2F.bank.example.com", "https://a:b@evil.com%40bank.example.com",
+        "https://bank.example.com/@evil.com",
+        "https://a:b@", "https://a:b@h:x", "https:a:b@bank.example.com", "a:b@bank.example.com",
+    ])
+    func `a line whose server is not certain stays in git's file`(line: String) throws {
+        let found = try Plaintext.gitCredentials.logins(Document(text: line + "\n")).imported
+        #expect(found.logins.isEmpty && found.skipped.count == 1)
+    }
+
+    @Test(
+        arguments: [
+            ("https://a:b@B%C3%BCcher.example:8443", "b\u{fc}cher.example", 8443),
+            ("https://a:b@ban\u{212a}.example", "ban\u{212a}.example", nil), ("https://a:b@[::1]:80", "[::1]", 80),
+        ] as [(String, String, Int?)])
+    func `git's hosts are percent-encoded bytes`(line: String, host: String, port: Int?) throws {
+        let vault = try Vault.inMemory(accessGroups: .standard)
+        try Plaintext.gitCredentials.logins(Document(text: line + "\n")).imported.stored(in: vault)
+        #expect(
+            try vault.contains(.internetPassword(server: host, account: "a", protocol: "htps", port: port)))
+    }
+
     @Test func `addresses are those that git, docker and cargo will ask for`() throws {
         let git = try Plaintext.gitCredentials.logins(Document(text: Self.files[0].1)).imported
         let vault = try Vault.inMemory(accessGroups: .standard)
@@ -140,12 +165,7 @@ struct PlaintextTests {
     }
 
     @Test(arguments: [
-        (Plaintext.gitCredentials, "nonsense\n", "line 1: this is no URL with a user"),
-        (.netrc, "machine\n", "line 1: a value is missing"),
-        (.netrc, "machine a login b frob c\n", "line 1: this is no word of a netrc file"),
-        (.docker, "[]", "this is no configuration of docker's"),
-        (.docker, #"{"auths": {"a": {"auth": "!!!"}}}"#, "entry 1: this is no user and password in base64"),
-        (.docker, #"{"auths": {"a": {"auth": "YWRh"}}}"#, "entry 1: this is no user and password in base64"),
+        (Plaintext.docker, "[]", "this is no configuration of docker's"),
         (.gh, "x\n", "line 1: this is not NAME: VALUE"),
         (.cargo, "[registry]\ntoken = \"a\n", "line 2: this is no token between quotes"),
         (.aws, "[a\n", "line 1: a section does not end"),
@@ -153,5 +173,104 @@ struct PlaintextTests {
     ])
     func `what no program writes is refused with its line`(_ format: Plaintext, _ text: String, _ expected: String) {
         #expect(flaw { _ = try format.logins(Document(text: text)) } == expected)
+    }
+
+    /// Files of one login that is imported and removed, and of other secrets, each of which stays and is named.
+    private static let others: [(Plaintext, String, rest: String, [String])] = [
+        (
+            .docker,
+            #"{"auths": {"r": {"username": "ada", "password": "pw"}, "s": {"username": "bob"}, "#
+                + #""t": {"auth": "!!!"}, "u": {"auth": "YWRhOg==", "registrytoken": "RT"}}, "#
+                + #""HttpHeaders": {"Authorization": "Basic X"}, "#
+                + #""proxies": {"default": {"httpProxy": "http://a:b@proxy"}}}"#,
+            #"{"auths": {"r": {"username": "ada", "password": ""}, "s": {"username": "bob"}, "#
+                + #""t": {"auth": "!!!"}, "u": {"auth": "YWRhOg==", "registrytoken": "RT"}}, "#
+                + #""HttpHeaders": {"Authorization": "Basic X"}, "#
+                + #""proxies": {"default": {"httpProxy": "http://a:b@proxy"}}}"#,
+            [
+                "entry 2: it has no password",
+                "entry 3: 'auth', which is no user and password in base64, is not imported, and stays in the file",
+                "entry 4: 'registrytoken', which docker's helpers do not keep, is not imported, and stays in the file",
+                "HttpHeaders: 'Authorization' is not imported, and stays in the file",
+                "proxies: the user of 'httpProxy' is not imported, and stays in the file",
+            ]
+        ),
+        (
+            .netrc,
+            "login early\nmachine r login ada password pw\nmachine s login b password x password y\n"
+                + "machine t login c frob d password z\nmachine u password\n",
+            "login early\nmachine s login b password x password y\nmachine t login c frob d password z\n"
+                + "machine u password\n",
+            [
+                "line 1: 'login', which belongs to no machine, is not imported, and stays in the file",
+                "line 3: it has more than one password", "line 4: it has a word that no netrc file has, in line 4",
+                "line 5: a value is missing",
+            ]
+        ),
+        (
+            .gitCredentials, "https://ada:pw@r\nnonsense\nhttps://ada:pw@h/x?token=abc\n",
+            "nonsense\nhttps://ada:pw@h/x?token=abc\n",
+            [
+                "line 2: what is no URL with a user is not imported, and stays in the file",
+                "line 3: a URL with a query, which git does not look for, is not imported, and stays in the file",
+            ]
+        ),
+        (
+            .gh, "r:\n    oauth_token: pw\n    user: ada\n    proxy_password: x\n",
+            "r:\n    user: ada\n    proxy_password: x\n",
+            ["line 4: 'proxy_password' is not imported, and stays in the file"]
+        ),
+        (
+            .cargo, "[registry]\ntoken = 'pw'\nsecret-key = 'k3.secret.x'\n[other]\ntoken = 'y'\n",
+            "[registry]\nsecret-key = 'k3.secret.x'\n[other]\ntoken = 'y'\n",
+            [
+                "line 3: 'secret-key' is not imported, and stays in the file",
+                "line 5: a token of '[other]' is not imported, and stays in the file",
+            ]
+        ),
+        (
+            .aws,
+            "[ada]\naws_secret_access_key = pw\naws_security_token = t\naws_secret_access_key = old\nregion = x\n",
+            "[ada]\naws_security_token = t\naws_secret_access_key = old\nregion = x\n",
+            [
+                "line 3: 'aws_security_token' is not imported, and stays in the file",
+                "line 4: 'aws_secret_access_key' is not imported, and stays in the file",
+            ]
+        ),
+    ]
+
+    @Test(arguments: others.indices)
+    func `a secret that is not taken stays in the file, and is named`(_ index: Int) throws {
+        let (format, text, rest, skipped) = Self.others[index]
+        let document = try Document(text: text)
+        let found = try format.logins(document)
+        #expect(found.imported.logins.map { $0.password?.text } == ["pw"])
+        #expect(found.imported.skipped.map { "\($0.place): \($0.reason)" } == skipped)
+        #expect(try Plaintext.removing(found.ranges.flatMap { $0 }, from: document)?.text == rest)
+    }
+
+    @Test func `every secret of docker's login goes into its item, and a second copy in the file is found`() throws {
+        let text =
+            #"{"auths": {"r": {"auth": "YWRhOnBhc3N3b3Jk", "username": "ada", "password": "password"}, "#
+            + #""s": {"identitytoken": "tok", "auth": "YWRhOnB3", "username": "ada", "password": "other1"}}}"#
+        let document = try Document(text: text)
+        let found = try Plaintext.docker.logins(document)
+        #expect(found.imported.logins.map { $0.password?.text } == ["password", "tok"])
+        #expect(found.imported.logins.map(\.texts) == [[:], ["auth": "ada:pw", "password": "other1"]])
+        let rest = try #require(try Plaintext.removing(found.ranges.flatMap { $0 }, from: document))
+        #expect(
+            rest.text == #"{"auths": {"r": {"auth": "", "username": "ada", "password": ""}, "#
+                + #""s": {"identitytoken": "", "auth": "", "username": "ada", "password": ""}}}"#)
+        // The name of a member is no secret, but the text is the same.
+        let left = try Plaintext.left(of: found.imported.logins, in: rest)
+        #expect(left.map(\.login) == [0] && left.map(\.line) == [1])
+        let other = try Secret(text: "# c\n# it was other1 before\n")
+        #expect(try Plaintext.left(of: found.imported.logins, in: other).map(\.line) == [2])
+        #expect(try Plaintext.left(of: found.imported.logins, in: Secret(text: "x")).isEmpty)
+    }
+
+    @Test func `the further password of a netrc file is a field`() throws {
+        let found = try Plaintext.netrc.logins(Document(text: Self.files[1].1))
+        #expect(found.imported.logins[0].texts == ["account": "acc"] && found.imported.logins[0].attributes.isEmpty)
     }
 }

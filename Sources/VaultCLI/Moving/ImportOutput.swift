@@ -50,7 +50,7 @@ struct ImportOutput: Encodable {
             let name = [line.service, line.account].filter { !$0.isEmpty }.joined(separator: ", ")
             Output.warn(
                 "\(line.outcome.rawValue): \(line.place.printable)\(name.isEmpty ? "" : ", \(name.printable)"): "
-                    + (line.reason ?? ""))
+                    + (line.reason ?? "").printable)
         }
         if shown.count > 50 { Output.warn("\(shown.count - 50) more; --json lists all of them") }
         let counts = ImportReport.Outcome.allCases.map { "\($0.rawValue) \(report.count($0).grouped)" }

@@ -77,33 +77,45 @@ struct PlaintextSweep {
 
     /// Removes from the file the credentials whose secrets are in the vault unchanged.
     private func remove(_ source: Source, _ report: ImportReport, readingBack vault: any OpenVault) throws {
-        let taken = Set(report.lines.filter { $0.outcome != .differs && $0.outcome != .skipped }.map(\.source))
+        let lines = Dictionary(grouping: report.lines) { $0.login }
         var ranges: [Range<Int>] = []
-        var count = 0
-        for (login, parts) in zip(source.found.imported.logins, source.found.ranges) {
-            guard taken.contains(login.source(of: source.format.rawValue)),
-                try isThere(login, of: source.format, in: vault)
+        var removed: [Login] = []
+        for (number, (login, parts)) in zip(source.found.imported.logins, source.found.ranges).enumerated() {
+            // These logins have no attachments: each makes one item.
+            guard let line = lines[number]?.first, ![.differs, .skipped].contains(line.outcome),
+                try isThere(login, line.source, in: vault)
             else { continue }
             ranges += parts
-            count += 1
+            removed.append(login)
         }
-        guard count > 0 else { return }
-        let what = count == 1 ? "one login" : "\(count) logins"
+        guard !removed.isEmpty else { return }
+        let what = removed.count == 1 ? "one login" : "\(removed.count) logins"
         guard try removes || Confirmation.isWanted("Take \(what) out of '\(source.path.printable)'?") else {
             if !removes, Terminal() == nil { Output.note("the file still has the secrets; --remove removes them") }
             return
         }
+        var left: [(login: Int, line: Int)] = []
         do throws(ImportError) {
             let rest = try Plaintext.removing(ranges, from: source.document)
+            if let rest { left = try Plaintext.left(of: removed, in: rest) }
             try replace(source, with: rest)
         } catch { throw CommandError(error, of: source.path) }
-        Output.note("took \(what) out of '\(source.path.printable)'")
+        for (login, line) in left.prefix(50) {
+            let name = removed[login].title.printable
+            Output.warn("'\(source.path.printable)', line \(line), still has a secret of '\(name)': it was there twice")
+        }
+        let count = removed.count - left.count
+        if count > 0 {
+            Output.note("took \(count == 1 ? "one login" : "\(count) logins") out of '\(source.path.printable)'")
+        }
     }
 
-    private func isThere(_ login: Login, of format: Plaintext, in vault: any OpenVault) throws -> Bool {
+    /// Returns whether the vault returns all that the login contains.
+    ///
+    /// - Parameter source: the value of ``ImportNames/source``.
+    private func isThere(_ login: Login, _ source: String, in vault: any OpenVault) throws -> Bool {
         for itemClass in [ItemClass.genericPassword, .internetPassword] {
-            var query = Query(
-                itemClass, userAttributes: [ImportNames.source: login.source(of: format.rawValue)])
+            var query = Query(itemClass, userAttributes: [ImportNames.source: source])
             query.attributes[.accessGroup] = group.map(AttributeValue.string)
             guard let item = try vault.allMatching(query).first else { continue }
             guard let stored = try item.openedSecret(), let given = login.password, stored.isEqual(to: given) else {

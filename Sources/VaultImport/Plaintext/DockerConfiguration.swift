@@ -2,50 +2,93 @@
 internal import VaultCrypto
 internal import VaultFormat
 
-/// `~/.docker/config.json`: `auths`, with user and password in base64. The items have the format of docker's own helper
-/// for the Secret Service, so that it finds them.
+/// `~/.docker/config.json`: `auths`, with user and password in base64, or in clear. The items have the format of
+/// docker's own helper for the Secret Service, so that it finds them.
 enum DockerConfiguration {
     static func logins(_ document: Document) throws(ImportError) -> Plaintext.Found {
         let root = try JSONValue(ofExport: document)
         guard root.isObject else { throw .otherFormat("this is no configuration of docker's", hint: nil) }
         var found = Plaintext.Found()
         for (index, (server, value)) in (root["auths"]?.members ?? []).enumerated() {
-            let place = "entry \(index + 1)"
-            var login = Login(id: server, place: place)
-            let auth = value["auth"]?.stringRange.flatMap { $0.isEmpty ? nil : $0 }
-            if let token = value["identitytoken"], let range = token.stringRange, !range.isEmpty {
-                // The user name that docker's helpers give to a token.
-                login.user = "<token>"
-                login.password = try token.secret()
-                guard let auth else {
-                    found.append(finished(login, server), [range])
-                    continue
-                }
-                // Only what the item contains is removed from the file: docker itself leaves no password beside a
-                // token.
-                let beside = try read(document, auth)
-                if beside == nil { found.imported.skip(place, "what stands beside its token is no user and password") }
-                if let beside, !beside.password.isEmpty { login.addField("auth", beside.whole) }
-                found.append(finished(login, server), beside == nil ? [range] : [range, auth])
-            } else if let auth {
-                guard let read = try read(document, auth) else {
-                    throw .malformed(place, "this is no user and password in base64")
-                }
-                guard !read.password.isEmpty else {
-                    found.imported.skip(place, "it has no password")
-                    continue
-                }
-                (login.user, login.password) = (read.user, read.password)
-                found.append(finished(login, server), [auth])
-            } else if !value.members.isEmpty {
-                found.imported.skip(place, "it has no password")
+            try read(value, of: server, document, "entry \(index + 1)", &found)
+        }
+        // Docker's helpers keep none of these.
+        for (name, value) in root["HttpHeaders"]?.members ?? [] where value.isString {
+            found.stays("HttpHeaders", "'\(name)'")
+        }
+        for (_, proxy) in root["proxies"]?.members ?? [] {
+            for (name, value) in proxy.members where value.text?.utf8.contains(UInt8(ascii: "@")) == true {
+                found.stays("proxies", "the user of '\(name)'")
             }
         }
         return found
     }
 
-    /// Reads user and password; `nil` if the text is not both in base64.
+    /// The members of a login that are no secrets.
+    private static let open: Set<String> = ["username", "email", "serveraddress"]
+
+    /// Reads a login. A token stands before a user and a password in base64, and these before those in clear, as docker
+    /// has it; every secret of the login goes into its item, or stays and is named.
     private static func read(
+        _ value: JSONValue, of server: String, _ document: Document, _ place: String, _ found: inout Plaintext.Found
+    ) throws(ImportError) {
+        func range(_ name: String) -> Range<Int>? { value[name]?.stringRange.flatMap { $0.isEmpty ? nil : $0 } }
+        var login = Login(id: server, place: place)
+        var ranges: [Range<Int>] = []
+        if let token = range("identitytoken") {
+            // The user name that docker's helpers give to a token.
+            login.user = "<token>"
+            login.password = try value["identitytoken"]?.secret()
+            ranges.append(token)
+        }
+        if let auth = range("auth") {
+            if let (user, password, whole) = try decoded(document, auth) {
+                if password.isEmpty {
+                    // Docker itself writes one beside a token.
+                    if login.password != nil { ranges.append(auth) }
+                } else {
+                    ranges.append(auth)
+                    if login.password == nil {
+                        (login.user, login.password) = (user, password)
+                    } else {
+                        login.addField("auth", whole)
+                    }
+                }
+            } else {
+                found.stays(place, "'auth', which is no user and password in base64,")
+            }
+        }
+        if let range = range("password"), let password = try value["password"]?.secret() {
+            ranges.append(range)
+            if login.password == nil {
+                (login.user, login.password) = (value["username"]?.text ?? "", password)
+            } else if login.password?.isEqual(to: password) != true {
+                login.addField("password", password)
+            }
+        }
+        let known = ["auth", "identitytoken", "password"]
+        for (name, value) in value.members where !known.contains(name) && !open.contains(name) {
+            let isEmpty = value.stringRange?.isEmpty ?? !value.isObject && !value.isArray
+            if !isEmpty { found.stays(place, "'\(name)', which docker's helpers do not keep,") }
+        }
+        guard login.password != nil else {
+            if !value.members.isEmpty, found.imported.skipped.last?.place != place {
+                found.imported.skip(place, "it has no password")
+            }
+            return
+        }
+        login.title = server
+        login.address = .service(server)
+        login.keepsAttributeNames = true
+        login.attributes = [
+            ("xdg:schema", "io.docker.Credentials"), ("label", "Docker Credentials"), ("server", server),
+            ("username", login.user), ("docker_cli", "1"),
+        ]
+        found.append(login, ranges)
+    }
+
+    /// Reads user and password; `nil` if the text is not both in base64.
+    private static func decoded(
         _ document: Document, _ range: Range<Int>
     ) throws(ImportError) -> (user: String, password: Secret, whole: Secret)? {
         let decoded = try document.bytes.withBytes { bytes throws(ImportError) in
@@ -58,17 +101,5 @@ enum DockerConfiguration {
             Secret(try decoded.bytes.copy(of: split + 1..<decoded.count))
         }
         return (user, password, decoded)
-    }
-
-    private static func finished(_ login: Login, _ server: String) -> Login {
-        var login = login
-        login.title = server
-        login.address = .service(server)
-        login.keepsAttributeNames = true
-        login.attributes = [
-            ("xdg:schema", "io.docker.Credentials"), ("label", "Docker Credentials"), ("server", server),
-            ("username", login.user), ("docker_cli", "1"),
-        ]
-        return login
     }
 }

@@ -13,26 +13,21 @@ enum GitCredentials {
             }
             guard !isComment else { continue }
             let place = "line \(index + 1)"
-            let (scheme, split, at) = document.bytes.withBytes { bytes -> (Int?, Int?, Int?) in
-                var scheme = bytes.firstIndex(of: UInt8(ascii: ":"), in: line)
-                if let start = scheme, !bytes.starts(start..<line.upperBound, with: "://") { scheme = nil }
-                guard let start = scheme.map({ $0 + 3 }) else { return (nil, nil, nil) }
-                let at = bytes.firstIndex(of: UInt8(ascii: "@"), in: start..<line.upperBound)
-                let split = at.flatMap { bytes.firstIndex(of: UInt8(ascii: ":"), in: start..<$0) }
-                return (scheme, split, at)
+            guard let url = GitURL(document, line) else {
+                found.stays(place, "what is no URL with a user")
+                continue
             }
-            guard let scheme, let at else { throw .malformed(place, "this is no URL with a user") }
-            let text = document.text(line.lowerBound..<scheme + 3) + document.text(at + 1..<line.upperBound)
-            guard let address = WebAddress(text) else { throw .malformed(place, "this is no URL with a user") }
-            let user = PercentCoding.repaired(document.text(scheme + 3..<(split ?? at)))
-            var login = Login(id: "\(address.text) \(user)", place: place)
-            login.user = user
-            login.title = address.host
-            // The path as git passes it to helpers: decoded, and without its leading slash.
-            var attributes = address.attributes
-            attributes[.path] = address.path.map { .string(PercentCoding.repaired(String($0.dropFirst()))) }
+            guard !url.hasQuery else {
+                found.stays(place, "a URL with a query, which git does not look for,")
+                continue
+            }
+            var login = Login(id: "\(url.address.text) \(url.user)", place: place)
+            login.user = url.user
+            login.title = url.address.host
+            var attributes = url.address.attributes
+            attributes[.path] = url.path.map(AttributeValue.string)
             login.address = .internet(attributes)
-            if let split { login.password = try percentDecoded(document, split + 1..<at) }
+            if let password = url.password { login.password = try percentDecoded(document, password) }
             found.append(login, [whole])
         }
         return found
@@ -48,5 +43,42 @@ enum GitCredentials {
             }
             return Secret(try buffer.take())
         }
+    }
+}
+
+/// A line as git reads it: host, path and user are percent-encoded.
+private struct GitURL {
+    let address: WebAddress
+    let user: String
+    let password: Range<Int>?
+    /// The path as git passes it to helpers: decoded, and without its leading slash; `nil` if empty.
+    let path: String?
+    let hasQuery: Bool
+
+    /// Fails for a line without a user, and for one whose host git and other programs do not agree on: one with two
+    /// `@`, with a backslash behind the host, or with a delimiter among the encoded characters of the host.
+    init?(_ document: Document, _ line: Range<Int>) {
+        let found = document.bytes.withBytes { bytes -> (URLParts, split: Int?)? in
+            let text = bytes.extracting(line)
+            guard let parts = URLParts(text), let user = parts.user,
+                !user.contains(where: { text[$0] == UInt8(ascii: "@") }),
+                parts.path.isEmpty || text[parts.path.lowerBound] == UInt8(ascii: "/")
+            else { return nil }
+            return (parts, user.first { text[$0] == UInt8(ascii: ":") })
+        }
+        guard let (parts, split) = found, let scheme = parts.scheme, let whole = parts.user else { return nil }
+        func moved(_ range: Range<Int>) -> Range<Int> {
+            line.lowerBound + range.lowerBound..<line.lowerBound + range.upperBound
+        }
+        func decoded(_ range: Range<Int>) -> String { PercentCoding.repaired(document.text(moved(range))) }
+        let (server, encodedPath) = (decoded(parts.server), document.text(moved(parts.path)))
+        guard URLServer(server.utf8.span, 0..<server.utf8.count) != nil,
+            let address = WebAddress("\(scheme)://\(server)\(encodedPath)")
+        else { return nil }
+        self.address = address
+        user = decoded(whole.lowerBound..<(split ?? whole.upperBound))
+        password = split.map { moved($0 + 1..<whole.upperBound) }
+        path = parts.path.count < 2 ? nil : decoded(parts.path.lowerBound + 1..<parts.path.upperBound)
+        hasQuery = parts.query != nil || parts.fragment != nil
     }
 }

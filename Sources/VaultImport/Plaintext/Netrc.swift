@@ -10,54 +10,103 @@ enum Netrc {
         let line: Int
     }
 
+    /// A machine, and the words that belong to it so far.
+    private struct Entry {
+        var login: Login
+        var ranges: [Range<Int>] = []
+        var start: Int
+        var seen: Set<String> = []
+        /// The reason why nothing of the machine is imported or removed.
+        var flaw: String?
+    }
+
     static func logins(_ document: Document) throws(ImportError) -> Plaintext.Found {
         var found = Plaintext.Found()
         var words = words(of: document)[...]
-        var current: (login: Login, ranges: [Range<Int>], start: Int)?
+        let comments = document.wholeLines.filter { line in
+            document.bytes.withBytes { bytes in
+                let text = bytes.trimmed(line)
+                return !text.isEmpty && bytes[text.lowerBound] == UInt8(ascii: "#")
+            }
+        }
+        var current: Entry?
         func finish(_ end: Int) {
-            guard let (named, ranges, start) = current else { return }
+            guard var entry = current else { return }
             current = nil
-            var login = named
-            login.id = "\(login.title) \(login.user)"
-            guard login.password != nil else { return found.imported.skip(login.place, "it has no password") }
-            found.append(login, ranges + [start..<end])
+            entry.login.id = "\(entry.login.title) \(entry.login.user)"
+            if entry.login.password == nil, entry.flaw == nil { entry.flaw = "it has no password" }
+            if let flaw = entry.flaw { return found.imported.skip(entry.login.place, flaw) }
+            // A comment may contain another secret, and stays.
+            found.append(entry.login, without(comments, entry.ranges + [entry.start..<end]))
         }
         while let word = words.popFirst() {
             let name = document.text(word.range)
             let place = "line \(word.line)"
-            func value() throws(ImportError) -> Secret {
-                guard let value = words.popFirst() else { throw .malformed(place, "a value is missing") }
+            func value() throws(ImportError) -> Secret? {
+                guard let value = words.popFirst() else {
+                    current?.flaw = "a value is missing"
+                    return nil
+                }
                 return try meaning(of: value, document)
             }
             switch name {
             case "machine", "default":
                 finish(word.range.lowerBound)
                 var login = Login(id: "", place: place)
-                login.title = name == "default" ? "default" : try value().plainText
+                current = Entry(login: login, start: word.range.lowerBound)
+                login.title = name == "default" ? name : try value()?.plainText ?? ""
                 login.address =
                     name == "default" ? .service("netrc") : .internet([.server: .string(login.title.lowercased())])
-                current = (login, [], word.range.lowerBound)
-            case "login":
-                let user = try value().plainText
-                current?.login.user = user
-            case "password":
-                let password = try value()
-                current?.login.password = password
-            case "account":
-                let account = try value().plainText
-                current?.login.addAttribute("account", account)
+                current?.login = login
+            case "login", "password", "account":
+                let value = try value()
+                guard current != nil else {
+                    found.stays(place, "'\(name)', which belongs to no machine,")
+                    continue
+                }
+                if current?.seen.insert(name).inserted == false { current?.flaw = "it has more than one \(name)" }
+                switch name {
+                case "login": current?.login.user = value?.plainText ?? ""
+                case "password": current?.login.password = value
+                // A further password.
+                default: current?.login.addField(name, value)
+                }
             case "macdef":
                 // A macro extends to the next blank line, and is not removed.
                 let end = endOfMacro(document, word.range.upperBound)
-                if let (login, ranges, start) = current {
-                    current = (login, ranges + [start..<word.range.lowerBound], end)
+                if let entry = current {
+                    current?.ranges.append(entry.start..<word.range.lowerBound)
+                    current?.start = end
                 }
                 words = words.drop { $0.range.lowerBound < end }
-            default: throw .malformed(place, "this is no word of a netrc file")
+            default:
+                let flaw = "it has a word that no netrc file has, in line \(word.line)"
+                if current == nil { found.imported.skip(place, flaw) } else { current?.flaw = flaw }
             }
         }
         finish(document.count)
         return found
+    }
+
+    /// Returns the ranges without the lines that are comments.
+    ///
+    /// - Parameter comments: in the order of the file.
+    private static func without(_ comments: [Range<Int>], _ ranges: [Range<Int>]) -> [Range<Int>] {
+        ranges.flatMap { range in
+            var parts: [Range<Int>] = []
+            var start = range.lowerBound
+            var (low, high) = (0, comments.count)
+            while low < high {
+                let middle = (low + high) / 2
+                if comments[middle].upperBound > start { high = middle } else { low = middle + 1 }
+            }
+            for comment in comments[low...] {
+                guard comment.lowerBound < range.upperBound else { break }
+                if comment.lowerBound > start { parts.append(start..<comment.lowerBound) }
+                start = max(start, comment.upperBound)
+            }
+            return start < range.upperBound ? parts + [start..<range.upperBound] : parts
+        }
     }
 
     private static func endOfMacro(_ document: Document, _ start: Int) -> Int {

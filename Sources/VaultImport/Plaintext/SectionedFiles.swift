@@ -68,7 +68,12 @@ enum AWSCredentials {
             let (key, token) = (setting("aws_access_key_id"), setting("aws_session_token"))
             login.addAttribute("aws_access_key_id", key.map { document.text($0.value) })
             if let token { login.addField("aws_session_token", try document.secret(token.value)) }
-            found.append(login, [secret, key, token].compactMap { $0?.line })
+            let taken = [secret, key, token].compactMap { $0 }
+            for line in lines where Plaintext.isSecret(line.name) && !taken.contains(where: { $0.place == line.place })
+            {
+                found.stays(line.place, "'\(line.name)'")
+            }
+            found.append(login, taken.map(\.line))
         }
         return found
     }
@@ -85,6 +90,8 @@ enum CargoCredentials {
             guard setting.name == "token" else {
                 if setting.section == "registries" || setting.name.hasSuffix(".token") {
                     found.imported.skip(setting.place, "a table in a line: write [registries.NAME] and token = \"…\"")
+                } else if Plaintext.isSecret(setting.name) {
+                    found.stays(setting.place, "'\(setting.name)'")
                 }
                 continue
             }
@@ -93,7 +100,9 @@ enum CargoCredentials {
             case "registry", "registries.crates-io": registry = cratesIO
             case _ where setting.section.hasPrefix("registries."):
                 registry = setting.section.dropFirst("registries.".count).filter { $0 != "\"" }
-            default: continue
+            default:
+                found.stays(setting.place, "a token of '[\(setting.section)]'")
+                continue
             }
             let value = document.bytes.withBytes { bytes -> Range<Int>? in
                 let range = setting.value
@@ -144,7 +153,10 @@ enum GitHubHosts {
                 blocks.append((indent, name))
                 continue
             }
-            guard let host = blocks.first?.name else { continue }
+            guard let host = blocks.first?.name else {
+                if Plaintext.isSecret(name) { found.stays(place, "'\(name)'") }
+                continue
+            }
             switch name {
             case "user": users[host] = value.map(document.text) ?? ""
             case "oauth_token":
@@ -155,6 +167,7 @@ enum GitHubHosts {
                 }
                 let user = blocks.count >= 3 && blocks[1].name == "users" ? blocks[2].name : nil
                 tokens.append((host, user, value, whole, place))
+            case _ where Plaintext.isSecret(name): found.stays(place, "'\(name)'")
             default: break
             }
         }
@@ -170,7 +183,8 @@ enum GitHubHosts {
             }
             let isSecond = places[id] != nil
             if !isSecond { places[id] = found.ranges.count }
-            var login = Login(id: isSecond ? id + " active" : id, place: token.place)
+            var login = Login(id: id, place: token.place)
+            if isSecond { login.earlierIDs = [id + " active"] }
             login.title = "GitHub \(token.host)"
             login.user = user
             login.address = .service("gh:\(token.host)")
