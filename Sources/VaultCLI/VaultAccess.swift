@@ -201,7 +201,7 @@ struct VaultAccess {
         }
     }
 
-    /// Whether the agent lets this process use secrets without seeing them.
+    /// Whether the agent lets this process use secrets, but not print them.
     var isInjectOnly: Bool {
         switch way {
         case .agent(let client), .lockedAgent(let client): client.greeting.access == .injectOnly

@@ -197,7 +197,7 @@ struct AgentTests {
 
     // MARK: Policy
 
-    @Test func `a process tree that may only inject uses secrets and does not get to see them`() throws {
+    @Test func `a process tree that may only inject finds a secret where it puts it, not in output`() throws {
         let shell = try Self.shell(
             """
             mkdir -p .config/vault && cp $(readlink -f /bin/sh) robot
@@ -238,6 +238,11 @@ struct AgentTests {
         #expect(inject.output == "x=s3cret\n", "\(inject)")
         let shown = try shell.run("./robot -c 'vault inject -i t; exit $?'")
         #expect(shown.status == 1 && shown.output.isEmpty && shown.error.contains("refused"))
+        // The rule prevents accidents: the program reads the file that it names, and names the command that prints.
+        let read = "./robot -c 'vault inject -i t -o filled --yes; cat filled'"
+        #expect(try shell.run(read).output == "x=s3cret\n")
+        let encoded = "./robot -c 'vault run --env S=vault://mail/ada -- sh -c \"printenv S | base64\"'"
+        #expect(try shell.run(encoded).output == "czNjcmV0Cg==\n")
         #expect(try shell.run("./robot -c 'vault status; exit $?' | grep -o inject-only").output == "inject-only\n")
     }
 

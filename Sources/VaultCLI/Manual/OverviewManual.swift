@@ -157,7 +157,7 @@ enum OverviewManual {
             --unit=assistant FILE'.
 
               {
-                // a program that may use secrets but not see them
+                // a program that uses secrets, and keeps them out of its output
                 "rules": [
                   { "executable": "/usr/bin/robot", "access": "inject-only", "groups": ["ci"] },
                   { "flatpak": "org.example.App", "groups": ["org.example.App"] }
@@ -165,8 +165,9 @@ enum OverviewManual {
               }
 
             A client with inject-only access can list attributes, and use 'vault run', whose output is masked, and
-            'vault inject -o'. The agent refuses all its other requests. A rule guards against mistakes, not against a
-            hostile process of the same user.
+            'vault inject -o'. The agent refuses all its other requests. That keeps secrets out of logs and transcripts.
+            A program that wants to see one can: it chooses the file that is written and the command that runs. A rule
+            guards against mistakes, not against a hostile process of the same user.
             """
         ),
     ]

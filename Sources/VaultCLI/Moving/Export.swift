@@ -100,7 +100,8 @@ struct Export: ParsableCommand {
         guard let format = try format(), let file else { return }
         let access = try vault.access(groups, onlyReads: true)
         guard !access.isInjectOnly else {
-            throw CommandError(.failure, "refused: the agent's policy lets this program use secrets, but not see them")
+            throw CommandError(
+                .failure, "refused: the agent's policy lets this program use secrets, but not export them")
         }
         if format != .pass {
             guard !OutputFile(file).exists else {

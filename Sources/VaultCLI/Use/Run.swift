@@ -101,7 +101,7 @@ struct Run: PlainCommand {
             }
         }
         let child = try Child(command, variables: values.sorted { $0.key < $1.key }.map { ($0.key, $0.value) })
-        // A program that may not see secrets must not get them through a command that prints its environment.
+        // With a rule against accidents, a command that prints its environment prints no secret.
         guard mask || access.isInjectOnly else { try child.replaceThisProcess() }
         if access.isInjectOnly, try secrets.contains(where: { try Mask.isTooShort($0) }) {
             throw CommandError(
