@@ -3,6 +3,7 @@ internal import CLinux
 internal import FoundationEssentials
 internal import Glibc
 internal import SystemPackage
+internal import Vault
 internal import VaultCrypto
 internal import VaultSystem
 
@@ -14,8 +15,7 @@ struct Scratch: ~Copyable {
 
     /// - Throws: code 30 if no directory is in memory.
     static func make() throws -> Scratch {
-        let runtime = ProcessInfo.processInfo.environment["XDG_RUNTIME_DIR"]
-        for place in ["/dev/shm", runtime].compactMap({ $0 }) where isInMemory(place) {
+        for place in ["/dev/shm", RuntimeDirectory.ofProcess?.string].compactMap({ $0 }) where isInMemory(place) {
             let path = place + "/vault.tmp-" + hexadecimalName()
             let unfinished = try DirectoryGuard(path)
             do throws(Errno) { try Names.makeDirectory(path) } catch {

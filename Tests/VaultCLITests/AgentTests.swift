@@ -195,6 +195,25 @@ struct AgentTests {
         return (stretched.exposed, keys.masterKey.exposed, vaultKey.exposed, ofClass.exposed)
     }
 
+    @Test(.enabled(if: Shell.mayMount))
+    func `without XDG_RUNTIME_DIR, the agent of the user's directory in run is found, and none is started elsewhere`()
+        throws
+    {
+        let result = try Self.shell("true").run(
+            """
+            cat > script <<'END'
+            mount -t tmpfs none /run; mkdir /run/user; unset XDG_RUNTIME_DIR
+            vault agent; echo $?
+            mkdir -m 700 /run/user/0
+            XDG_RUNTIME_DIR=/run/user/0 vault unlock --passphrase-file pass
+            vault get mail; vault status --json | grep -o '"state":"[a-z]*"'; vault agent --stop
+            END
+            unshare -Urm bash script
+            """)
+        #expect(result.output == "30\ns3cret\"state\":\"unlocked\"\n", "\(result)")
+        #expect(result.error.contains("there is no place for the agent's socket"), "\(result)")
+    }
+
     // MARK: Policy
 
     @Test func `a process tree that may only inject finds a secret where it puts it, not in output`() throws {

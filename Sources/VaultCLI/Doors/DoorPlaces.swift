@@ -74,7 +74,6 @@ struct DoorPlaces {
 
     /// The directories in which the bus looks for programs to start, in order of precedence.
     static var activation: [FilePath] {
-        let runtime = ProcessEnvironment.variable("XDG_RUNTIME_DIR").map { FilePath($0) }
         let list = ProcessEnvironment.variable("XDG_DATA_DIRS") ?? "/usr/local/share:/usr/share"
         let machine = list.split(separator: ":").filter { $0.hasPrefix("/") }.map { FilePath(String($0)) }
         let all = [runtime, base("XDG_DATA_HOME", ".local/share")].compactMap { $0 } + machine

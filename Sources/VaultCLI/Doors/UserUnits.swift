@@ -25,8 +25,8 @@ enum UserUnits {
     /// Returns the path of a socket below `$XDG_RUNTIME_DIR` if it is open, else `nil`. Does not connect, since systemd
     /// would start the door.
     static func openSocket(_ name: String) -> String? {
-        guard let runtime = ProcessEnvironment.variable("XDG_RUNTIME_DIR"), runtime.hasPrefix("/") else { return nil }
-        let path = FilePath(runtime).appending(FilePath(name).components).string
+        guard let runtime = RuntimeDirectory.ofProcess else { return nil }
+        let path = runtime.appending(FilePath(name).components).string
         // The kernel's table may omit lines if sockets come and go while it is read.
         return (0..<4).contains { _ in isListed(path) } ? path : nil
     }

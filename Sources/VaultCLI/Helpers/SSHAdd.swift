@@ -98,9 +98,11 @@ struct SSHAdd: ParsableCommand {
     /// Makes a directory for the socket that only the user can access.
     private static func makeDirectory() throws -> FilePath {
         let name = "vault-ssh-" + String(UInt64.random(in: 0...UInt64.max), radix: 36)
-        let runtime = ProcessEnvironment.variable("XDG_RUNTIME_DIR").flatMap { $0.hasPrefix("/") ? $0 : nil }
         // The path of a socket has at most 107 bytes.
-        for place in [runtime, FileManager.default.temporaryDirectory.path, "/tmp"].compactMap({ $0 })
+        let places: [String?] = [
+            RuntimeDirectory.ofProcess?.string, FileManager.default.temporaryDirectory.path, "/tmp",
+        ]
+        for place in places.compactMap({ $0 })
         where place.utf8.count < 60 {
             let path = FilePath(place).appending(name)
             do {

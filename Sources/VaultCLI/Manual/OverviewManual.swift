@@ -196,7 +196,13 @@ enum OverviewManual {
             DISPLAY, WAYLAND_DISPLAY or GPG_TTY.
             """
         ),
-        ("VAULT_AGENT_SOCK", "The socket of the agent. The default is $XDG_RUNTIME_DIR/vault/agent.sock."),
+        (
+            "VAULT_AGENT_SOCK",
+            """
+            The socket of the agent. The default is $XDG_RUNTIME_DIR/vault/agent.sock; without that variable, \
+            /run/user/UID/vault/agent.sock, if that directory is the user's alone.
+            """
+        ),
         (
             "XDG_DATA_HOME, XDG_STATE_HOME, XDG_CONFIG_HOME, XDG_RUNTIME_DIR",
             "The directories of the files below, instead of those in the home directory."

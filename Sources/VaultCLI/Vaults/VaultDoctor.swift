@@ -88,7 +88,7 @@ struct Doctor: ParsableCommand {
 
     private static func lookAtAgent() -> Finding {
         guard let address = AgentAddress.ofProcess else {
-            return .warning("no agent can run: neither VAULT_AGENT_SOCK nor XDG_RUNTIME_DIR is set")
+            return .warning("no agent can run: no VAULT_AGENT_SOCK, no XDG_RUNTIME_DIR, no own directory in /run/user")
         }
         do throws(VaultError) {
             guard let client = try AgentClient(at: address, vault: nil, accessGroups: nil) else {
