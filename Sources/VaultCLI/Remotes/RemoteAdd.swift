@@ -73,7 +73,7 @@ struct RemoteAdd: ParsableCommand {
     }
 
     func run() throws {
-        let remote = try RemoteURL(url)
+        let remote = try RemoteURL(argument: url)
         let shown = try credentials.credentials(for: remote)
         // Here `--recovery-code-file` means the fleet's recovery code, and not the vault's.
         var vault = try VaultOptions.parse([])

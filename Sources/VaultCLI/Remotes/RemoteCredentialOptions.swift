@@ -82,3 +82,29 @@ struct RemoteCredentialOptions: ParsableArguments {
         return path
     }
 }
+
+extension RemoteURL {
+    /// Parses a URL of the command line.
+    ///
+    /// - Throws: code 64; the password of a refused URL is not repeated, but is where arguments are kept.
+    init(argument: String) throws {
+        do throws(SyncError) { self = try RemoteURL(argument) } catch {
+            var failure = CommandError(error)
+            if Self.holdsPassword(argument) {
+                failure.hint =
+                    "nothing was stored, but the shell's history and the list of processes had the password: change it"
+            }
+            throw failure
+        }
+    }
+
+    /// Whether there is a colon, also an encoded one, in front of a host, or a password among the options of libpq.
+    private static func holdsPassword(_ text: String) -> Bool {
+        let rest = text.firstRange(of: "://").map { text[$0.upperBound...] } ?? text[...]
+        if let at = rest.lastIndex(of: "@") {
+            let user = rest[..<at].lowercased()
+            if user.contains(":") || user.contains("%3a") { return true }
+        }
+        return rest.lowercased().contains("password=")
+    }
+}

@@ -17,7 +17,7 @@ struct RemoteRemove: ParsableCommand {
     @OptionGroup var vault: VaultOptions
 
     func run() throws {
-        let remote = try RemoteURL(url)
+        let remote = try RemoteURL(argument: url)
         if try vault.byAgent(RemoveRemoteRequest(remote.text)) != nil { return }
         try vault.withFleet { fleet, _ in try fleet.removeRemote(remote) }
     }
