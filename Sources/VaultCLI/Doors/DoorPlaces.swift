@@ -29,8 +29,9 @@ struct DoorPlaces {
 
     /// - Throws: code 30 without a home, or in another user's.
     static func ofUser() throws -> DoorPlaces {
-        guard let data = base("XDG_DATA_HOME", ".local/share"), let state = base("XDG_STATE_HOME", ".local/state"),
-            let configuration = base("XDG_CONFIG_HOME", ".config")
+        guard let data = BaseDirectories.path("XDG_DATA_HOME", ".local/share"),
+            let state = BaseDirectories.path("XDG_STATE_HOME", ".local/state"),
+            let configuration = BaseDirectories.path("XDG_CONFIG_HOME", ".config")
         else {
             throw CommandError(
                 .inputOutput, "there is no home whose files could be changed", hint: "set HOME to an absolute path")
@@ -42,7 +43,8 @@ struct DoorPlaces {
             throw CommandError(.inputOutput, "the home directory is another user's", hint: "run it as that user")
         }
         return DoorPlaces(
-            data: data, configuration: configuration, home: base("HOME", ""), record: state.appending("vault/doors"),
+            data: data, configuration: configuration, home: BaseDirectories.path("HOME", ""),
+            record: state.appending("vault/doors"),
             units: [configuration.appending("systemd/user"), data.appending("systemd/user")] + machineUnits,
             command: try ownCommand(), hiddenPortals: hidden(in: data))
     }
@@ -76,8 +78,8 @@ struct DoorPlaces {
     static var activation: [FilePath] {
         let list = ProcessEnvironment.variable("XDG_DATA_DIRS") ?? "/usr/local/share:/usr/share"
         let machine = list.split(separator: ":").filter { $0.hasPrefix("/") }.map { FilePath(String($0)) }
-        let all = [runtime, base("XDG_DATA_HOME", ".local/share")].compactMap { $0 } + machine
-        return all.map { $0.appending("dbus-1/services") }
+        let own = [RuntimeDirectory.ofProcess, BaseDirectories.path("XDG_DATA_HOME", ".local/share")].compactMap { $0 }
+        return (own + machine).map { $0.appending("dbus-1/services") }
     }
 
     /// Lists the files of portals.conf(5) for the running desktop, without the user's own.
@@ -97,13 +99,6 @@ struct DoorPlaces {
             directories("XDG_CONFIG_DIRS", "/etc/xdg") + ["/etc", data]
             + directories("XDG_DATA_DIRS", "/usr/local/share:/usr/share")
         return places.flatMap { place in names.map { place.appending("xdg-desktop-portal/\($0)") } }
-    }
-
-    /// Returns a base directory of the XDG specification, which must be absolute.
-    private static func base(_ name: String, _ fallback: String) -> FilePath? {
-        if let directory = ProcessEnvironment.variable(name), directory.hasPrefix("/") { return FilePath(directory) }
-        guard let home = ProcessEnvironment.variable("HOME"), home.hasPrefix("/") else { return nil }
-        return FilePath(home).appending(FilePath(fallback).components)
     }
 
     private static func ownCommand() throws -> String {
