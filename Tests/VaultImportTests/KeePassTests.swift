@@ -122,6 +122,46 @@ struct KeePassTests {
                 && byTitle["s"]?.attachments.first?.name == "secret.bin")
     }
 
+    @Test func `an empty attachment comes, and one that cannot be unpacked is named and stops nothing`() throws {
+        let meta =
+            "<Binaries><Binary ID=\"0\" Compressed=\"True\"/><Binary ID=\"1\" Compressed=\"True\">AAEC</Binary>"
+            + "<Binary ID=\"2\" Compressed=\"True\">AAEC</Binary><Binary ID=\"3\">AAEC</Binary></Binaries>"
+        let names = ["empty.txt", "bad.gz", "large.gz", "plain"]
+        let attachments = names.enumerated().map { "<Binary><Key>\($1)</Key><Value Ref=\"\($0)\"/></Binary>" }
+        let entry = "<Entry><UUID>u</UUID>" + ImportSamples.string("Title", "x") + attachments.joined() + "</Entry>"
+        let reader = try Self.parsed(ImportSamples.file(entry, meta: meta))
+        var calls = 0
+        let imported = try reader.unpack { _ in
+            calls += 1
+            return calls == 1 ? .damaged : .tooLarge
+        }
+        #expect(imported.logins[0].attachments.map(\.name) == ["empty.txt", "plain"])
+        #expect(imported.logins[0].attachments.map { $0.content.exposed } == [[], [0, 1, 2]])
+        #expect(
+            imported.skipped.map(\.reason) == [
+                "the attachment 'bad.gz' cannot be unpacked", "the attachment 'large.gz' has more than 16 MiB",
+            ])
+        let vault = try Vault.inMemory(accessGroups: .standard)
+        #expect(try imported.stored(in: vault, of: "kdbx").counts == "added 3, skipped 2")
+        #expect(try imported.stored(in: vault, of: "kdbx").counts == "unchanged 3, skipped 2")
+        var entries = try ExportedEntries(try vault.all())
+        let again = try Self.parsed(KeePassExport.text(&entries).text).imported
+        #expect(again.logins.map { $0.attachments.map(\.name).sorted() } == [["empty.txt", "plain"]])
+    }
+
+    @Test(arguments: [
+        ("2026-11-22T20:37:06Z", true), ("never", false), ("2026-11-22", false), ("2026-11-22T20:37:06+01:00", false),
+        ("ckmV4g4AAAA=", false),
+    ])
+    func `what is no time of expiry stays a text, and each comes back the same`(_ text: String, _ isTime: Bool) throws {
+        let vault = try Vault.inMemory(accessGroups: .standard)
+        try vault.add(Item(.genericPassword(service: "s"), userAttributes: ["expires": text], secret: "p"))
+        var entries = try ExportedEntries(try vault.all())
+        let xml = try KeePassExport.text(&entries).text
+        #expect(xml.contains("<Expires>True</Expires>") == isTime && xml.contains("<ExpiryTime>") == isTime)
+        #expect(try Self.parsed(xml).imported.logins.first?.named["expires"] == text)
+    }
+
     @Test func `an entry in an entry is refused, and keys that mean something stand once`() throws {
         let nested = ImportSamples.file("<Entry><Group><Entry><UUID>x</UUID></Entry></Group></Entry>")
         #expect(flaw { _ = try Self.parsed(nested) } == "entry 1: a group or an entry in an entry")

@@ -134,7 +134,8 @@ package enum KeePassExport {
             try element("UUID", (kept?.count == 16 ? kept ?? own : own).base64EncodedString())
             let tags = entry.attributes.first { $0.name == "tags" }?.value
             if let tags { try element("Tags", tags) }
-            let expires = entry.attributes.first { $0.name == "expires" }?.value
+            let expires = entry.attributes.first { $0.name == KeePassTime.expiry && KeePassTime.isTime($0.value) }?
+                .value
             try buffer.append("<Times>")
             try element("CreationTime", entry.created.formatted(.iso8601))
             try element("LastModificationTime", entry.modified.formatted(.iso8601))
@@ -161,7 +162,8 @@ package enum KeePassExport {
                 }
                 return taken
             }
-            for (name, value) in entry.attributes where name != "tags" && name != "expires" {
+            for (name, value) in entry.attributes {
+                guard name != "tags", name != KeePassTime.expiry || expires == nil else { continue }
                 try string(taking(name), value)
             }
             if let passkey = entry.passkeys.first {

@@ -71,16 +71,15 @@ package struct KeePass {
         throw .program("keepassxc-cli", nil, hint: "see what 'keepassxc-cli ls' says of the file")
     }
 
-    /// Decompresses; `nil` for more than 16 MiB, such as a decompression bomb.
-    private func unpacked(_ packed: Secret) throws(ImportError) -> Secret? {
+    /// Decompresses up to 16 MiB: more may be a decompression bomb.
+    private func unpacked(_ packed: Secret) throws(ImportError) -> KeePassXML.Unpacked {
         do throws(ImportError) {
             let (content, ended) = try world.output(
                 of: ["gzip", "-dc"], packed, limit: Layout.valueLimit, package: "gzip")
-            guard ended.status == 0 else { throw .malformed("an attachment", "it cannot be unpacked") }
-            return content
+            return ended.status == 0 ? .content(content) : .damaged
         } catch {
             guard case .tooLarge = error else { throw error }
-            return nil
+            return .tooLarge
         }
     }
 
@@ -92,7 +91,7 @@ package struct KeePass {
         guard !missing.isEmpty else { return }
         let input = try line()
         var found: [(login: Int, attachment: Login.Attachment)] = []
-        var skipped: [(place: String, reason: String)] = []
+        var skipped = ImportedLogins()
         let logins = imported.logins
         try outside {
             try world.withScratch { directory in
@@ -101,8 +100,8 @@ package struct KeePass {
                     let names = attachment.groups + [login.title]
                     let isUnique = logins.count { $0.title == login.title && $0.folder == login.folder } == 1
                     guard isUnique, !names.contains(where: { $0.isEmpty || $0.contains("/") }) else {
-                        skipped.append(
-                            (login.place, "an attachment: give its entry a title of its own without a slash, first"))
+                        skipped.skip(
+                            login.place, "the attachment '\(attachment.name)': give its entry a title of its own first")
                         continue
                     }
                     let file = "\(directory)/\(number)"
@@ -111,7 +110,8 @@ package struct KeePass {
                         + [KeePass.path(self.file), "/" + names.joined(separator: "/"), attachment.name, file]
                     let ended = try world.run(KeePass.command + arguments, input) { _ in }
                     guard ended.status == 0 else {
-                        skipped.append((login.place, "an attachment, which keepassxc-cli does not give"))
+                        skipped.skip(
+                            login.place, "the attachment '\(attachment.name)', which keepassxc-cli does not give")
                         continue
                     }
                     do throws(ImportError) {
@@ -119,13 +119,13 @@ package struct KeePass {
                         found.append((attachment.login, Login.Attachment(name: attachment.name, content: content)))
                     } catch {
                         guard case .tooLarge = error else { throw error }
-                        skipped.append((login.place, "an attachment has more than 16 MiB"))
+                        skipped.skip(login.place, "the attachment '\(attachment.name)' has more than 16 MiB")
                     }
                     world.progress(Double(number) / Double(missing.count))
                 }
             }
         }
         for (login, attachment) in found { imported.logins[login].attachments.append(attachment) }
-        imported.skipped += skipped
+        imported.skipped += skipped.skipped
     }
 }

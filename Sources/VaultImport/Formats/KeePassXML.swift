@@ -17,6 +17,8 @@ final class KeePassXML {
     }
 
     private(set) var imported = ImportedLogins()
+    /// The entries in the recycle bin, which others may refer to.
+    private(set) var binned: [Login] = []
     private(set) var missing: [MissingAttachment] = []
     /// The open elements, the innermost one last.
     private var path: [Tag] = []
@@ -144,6 +146,7 @@ final class KeePassXML {
         }
         try outside { try feed { part in try take(part, isLast: false) } }
         try take([UInt8]().span, isLast: true)
+        try KeePassReferences.resolve(in: &imported, besides: binned)
     }
 
     private static func attributes(_ list: UnsafeMutablePointer<UnsafePointer<CChar>?>?) -> [String: String] {
@@ -270,6 +273,9 @@ final class KeePassXML {
         }
     }
 
+    /// The keys, or their beginnings, of seeds of one-time passwords.
+    private static let seeds = [ImportNames.otp, "TimeOtp-Secret", "HmacOtp-Secret"]
+
     /// Stores the value of a string, as a secret only where it may be one.
     private func setString() throws(ImportError) {
         let isEmpty = text.count == 0
@@ -283,8 +289,9 @@ final class KeePassXML {
         case "TOTP Settings": entry?.settings = plainContent
         case _ where key.hasPrefix("KP2A_URL") && !isProtected:
             if !isEmpty { entry?.login.urls.append(plainContent) }
-        // A URI for one-time passwords is a secret, even where the product does not protect it.
-        case _ where isProtected || key == ImportNames.otp: entry?.login.addField(key, try content())
+        // A seed is a secret, even where the product does not protect it.
+        case _ where isProtected || KeePassXML.seeds.contains(where: key.hasPrefix):
+            entry?.login.addField(key, try content())
         default: entry?.login.addAttribute(key, plainContent)
         }
     }
@@ -293,14 +300,15 @@ final class KeePassXML {
         guard var entry else { return }
         self.entry = nil
         guard recycleBin.isEmpty || !groups.contains(where: { $0.id == recycleBin }) else {
+            binned.append(entry.login)
             return imported.skip(entry.login.place, "it is in the recycle bin")
         }
-        if entry.login.id.isEmpty { entry.login.id = String(entryCount) }
+        if entry.login.id.isEmpty { entry.login.earlierIDs = [String(entryCount)] }
         // A version that changed other parts only has the current password.
         if let current = entry.login.password, entry.login.olderPasswords.last?.password.isEqual(to: current) == true {
             entry.login.olderPasswords.removeLast()
         }
-        if entry.expires { entry.login.addAttribute("expires", KeePassTime.text(entry.expiry)) }
+        if entry.expires { entry.login.addAttribute(KeePassTime.expiry, KeePassTime.text(entry.expiry)) }
         try addSeed(to: &entry)
         try KeePassPasskey.read(&entry.login)
         // The path excludes the root group, which every database has.
@@ -347,37 +355,31 @@ final class KeePassXML {
         }
     }
 
+    enum Unpacked {
+        case content(Secret)
+        case tooLarge, damaged
+    }
+
     /// Decompresses the attachments, one by one.
-    func unpack(_ unpacked: (Secret) throws(ImportError) -> Secret?) throws(ImportError) -> ImportedLogins {
+    func unpack(_ unpacked: (Secret) throws(ImportError) -> Unpacked) throws(ImportError) -> ImportedLogins {
         for index in imported.logins.indices {
             var attachments: [Login.Attachment] = []
             for attachment in imported.logins[index].attachments {
-                guard attachment.isCompressed else {
-                    attachments.append(attachment)
+                // KeePassXC writes nothing for an empty file, which gzip would not accept.
+                guard attachment.isCompressed, !attachment.content.isEmpty else {
+                    attachments.append(Login.Attachment(name: attachment.name, content: attachment.content))
                     continue
                 }
-                guard let content = try unpacked(attachment.content) else {
-                    imported.skip(imported.logins[index].place, "an attachment has more than 16 MiB")
-                    continue
+                let place = imported.logins[index].place
+                switch try unpacked(attachment.content) {
+                case .content(let content):
+                    attachments.append(Login.Attachment(name: attachment.name, content: content))
+                case .tooLarge: imported.skip(place, "the attachment '\(attachment.name)' has more than 16 MiB")
+                case .damaged: imported.skip(place, "the attachment '\(attachment.name)' cannot be unpacked")
                 }
-                attachments.append(Login.Attachment(name: attachment.name, content: content))
             }
             imported.logins[index].attachments = attachments
         }
         return imported
-    }
-}
-
-/// A time of KeePass: RFC 3339 in KDBX 3; in KDBX 4 the seconds since year 1, in base64.
-enum KeePassTime {
-    private static let secondsBefore1970: Int64 = 62_135_596_800
-
-    static func date(_ text: String) -> Date? { try? Date(KeePassTime.text(text), strategy: .iso8601) }
-
-    static func text(_ text: String) -> String {
-        guard !text.contains(":"), let bytes = Data(base64Encoded: text), bytes.count == 8 else { return text }
-        let seconds = bytes.reversed().reduce(Int64(0)) { $0 << 8 | Int64($1) }
-        guard (0...secondsBefore1970 * 5).contains(seconds) else { return text }
-        return Date(timeIntervalSince1970: Double(seconds - secondsBefore1970)).formatted(.iso8601)
     }
 }

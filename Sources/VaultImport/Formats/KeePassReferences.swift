@@ -1,0 +1,247 @@
+// SPDX-License-Identifier: Apache-2.0
+internal import FoundationEssentials
+internal import VaultCrypto
+internal import VaultFormat
+
+/// The references of KeePass to parts of other entries, such as `{REF:P@I:46C9B1FFBD4ABC4BBB260C6190BAD20C}`: the part
+/// that is wanted, the part to search, and the text to search for (KeePass' help, "Field References").
+///
+/// They are replaced by what they refer to: no other program evaluates them, so that a login would have a reference as
+/// its password. The first entry counts, by the whole text, in which upper and lower case are equal if no entry has it
+/// exactly.
+struct KeePassReferences {
+    /// The bounds of what a hostile database can demand.
+    private static let depthLimit = 16
+    private static let lengthLimit = 1 << 20
+    private static let searchLimit = 20_000_000
+
+    private enum Part: UInt8, Hashable {
+        case title = 0x54, user = 0x55, password = 0x50, url = 0x41, notes = 0x4e, id = 0x49, other = 0x4f
+    }
+
+    private struct Reference {
+        let range: Range<Int>
+        let wanted: Part
+        let searched: Part
+        let text: Range<Int>
+    }
+
+    /// A value of an entry with a reference in it.
+    private struct Place: Hashable {
+        let entry: Int
+        let part: Part
+    }
+
+    private enum Flaw: Error {
+        case of(String)
+        case error(ImportError)
+    }
+
+    private struct Resolved {
+        let text: Secret
+        /// Whether a password is in it.
+        let isSecret: Bool
+    }
+
+    private let entries: [Login]
+    private var resolved: [Place: Resolved] = [:]
+    private var open: Set<Place> = []
+    /// The first entry with each title, user and so on, exact and in lower case.
+    private var indexes: [Part: [String: Int]] = [:]
+    private var searched = 0
+
+    private init(_ entries: [Login]) { self.entries = entries }
+
+    /// Replaces the references in all parts of the entries; one that leads nowhere stays, and is reported.
+    ///
+    /// - Parameter others: further entries that references may lead to.
+    static func resolve(in imported: inout ImportedLogins, besides others: [Login]) throws(ImportError) {
+        var references = KeePassReferences(imported.logins + others)
+        for index in imported.logins.indices { try references.resolve(index, &imported) }
+    }
+
+    private mutating func resolve(_ index: Int, _ imported: inout ImportedLogins) throws(ImportError) {
+        var login = imported.logins[index]
+        var flaws: [String] = []
+        func resolved(
+            _ references: inout KeePassReferences, _ text: Secret, _ name: String
+        ) throws(ImportError) -> Resolved? {
+            guard !KeePassReferences.references(in: text).isEmpty else { return nil }
+            do throws(Flaw) { return try references.expanded(text, depth: 0) } catch {
+                switch error {
+                case .of(let flaw): flaws.append("the reference in its \(name) \(flaw), and stays as it is")
+                case .error(let error): throw error
+                }
+                return nil
+            }
+        }
+        func plain(_ references: inout KeePassReferences, _ text: String, _ name: String) throws(ImportError) -> String?
+        {
+            guard text.utf8.contains(UInt8(ascii: "{")) else { return nil }
+            guard let found = try resolved(&references, Secret(plain: text), name) else { return nil }
+            guard !found.isSecret else {
+                flaws.append("the reference in its \(name) is to a password, and stays as it is")
+                return nil
+            }
+            return found.text.plainText
+        }
+        if let text = try plain(&self, login.title, "title") { login.title = text }
+        if let text = try plain(&self, login.user, "user name") { login.user = text }
+        for place in login.urls.indices {
+            if let text = try plain(&self, login.urls[place], "URL") { login.urls[place] = text }
+        }
+        if let password = login.password, let found = try resolved(&self, password, "password") {
+            login.password = found.text.isEmpty ? nil : found.text
+        }
+        for place in login.fields.indices {
+            let (name, secret) = login.fields[place]
+            if let found = try resolved(&self, secret, "field '\(name)'") { login.fields[place].secret = found.text }
+        }
+        if login.notes.utf8.contains(UInt8(ascii: "{")),
+            let found = try resolved(&self, Secret(plain: login.notes), "notes")
+        {
+            login.notes = found.isSecret ? "" : found.text.plainText
+            if found.isSecret { login.addField(ImportNames.notes, found.text) }
+        }
+        for (place, (name, value)) in login.attributes.enumerated().reversed()
+        where value.utf8.contains(UInt8(ascii: "{")) {
+            guard let found = try resolved(&self, Secret(plain: value), "field '\(name)'") else { continue }
+            if found.isSecret {
+                // What contains a password is protected as one.
+                login.attributes.remove(at: place)
+                login.addField(name, found.text)
+            } else {
+                login.attributes[place].value = found.text.plainText
+            }
+        }
+        for place in login.olderPasswords.indices {
+            let older = login.olderPasswords[place].password
+            guard !KeePassReferences.references(in: older).isEmpty else { continue }
+            // Reports of versions of the past would help nobody.
+            let count = flaws.count
+            if let found = try resolved(&self, older, "history") { login.olderPasswords[place].password = found.text }
+            flaws.removeLast(flaws.count - count)
+        }
+        imported.logins[index] = login
+        for flaw in flaws { imported.skip(login.place, flaw) }
+    }
+
+    // MARK: Parsing
+
+    /// Returns the references in a text, in any case of letters.
+    private static func references(in text: Secret) -> [Reference] {
+        text.withBytes { bytes in
+            var references: [Reference] = []
+            var start = 0
+            while let brace = bytes.firstIndex(of: UInt8(ascii: "{"), in: start..<bytes.count) {
+                start = brace + 1
+                guard brace + 9 < bytes.count,
+                    zip(brace + 1..<brace + 5, "ref:".utf8).allSatisfy({ bytes[$0] | 0x20 == $1 | 0x20 }),
+                    let wanted = Part(rawValue: bytes[brace + 5] & ~0x20), bytes[brace + 6] == UInt8(ascii: "@"),
+                    let searched = Part(rawValue: bytes[brace + 7] & ~0x20), bytes[brace + 8] == UInt8(ascii: ":"),
+                    let end = bytes.firstIndex(of: UInt8(ascii: "}"), in: brace + 9..<bytes.count)
+                else { continue }
+                references.append(
+                    Reference(range: brace..<end + 1, wanted: wanted, searched: searched, text: brace + 9..<end))
+                start = end + 1
+            }
+            return references
+        }
+    }
+
+    // MARK: Resolving
+
+    private static func secured<R: ~Copyable>(_ body: () throws(CryptoError) -> R) throws(Flaw) -> R {
+        do throws(CryptoError) { return try body() } catch { throw .error(.cryptography(error)) }
+    }
+
+    private mutating func expanded(_ text: Secret, depth: Int) throws(Flaw) -> Resolved {
+        guard depth < KeePassReferences.depthLimit else { throw .of("leads through too many others") }
+        var pieces: [Secret] = []
+        var (start, length, isSecret) = (0, 0, false)
+        for reference in KeePassReferences.references(in: text) {
+            let (before, wanted) = try KeePassReferences.secured { () throws(CryptoError) in
+                (
+                    Secret(try text.bytes.copy(of: start..<reference.range.lowerBound)),
+                    Secret(try text.bytes.copy(of: reference.text))
+                )
+            }
+            let found = try value(reference, wanted, depth: depth + 1)
+            length += before.count + found.text.count
+            guard length <= KeePassReferences.lengthLimit else { throw .of("makes a text of more than 1 MiB") }
+            pieces += [before, found.text]
+            isSecret = isSecret || found.isSecret
+            start = reference.range.upperBound
+        }
+        let whole = try KeePassReferences.secured { () throws(CryptoError) in
+            pieces.append(Secret(try text.bytes.copy(of: start..<text.count)))
+            var buffer = try SecretBuffer(capacity: length + text.count)
+            for piece in pieces {
+                try piece.withBytes { bytes throws(CryptoError) in try buffer.append(bytes) }
+            }
+            return Secret(try buffer.take())
+        }
+        return Resolved(text: whole, isSecret: isSecret)
+    }
+
+    private mutating func value(_ reference: Reference, _ wanted: Secret, depth: Int) throws(Flaw) -> Resolved {
+        guard reference.wanted != .other else { throw .of("names no part of an entry") }
+        guard let entry = try entry(reference.searched, wanted) else { throw .of("leads to no entry") }
+        let place = Place(entry: entry, part: reference.wanted)
+        if let known = resolved[place] { return known }
+        guard open.insert(place).inserted else { throw .of("leads back to itself") }
+        defer { open.remove(place) }
+        let text: Secret
+        do throws(ImportError) {
+            if reference.wanted == .password, let password = entries[entry].password {
+                text = password
+            } else {
+                text = try Secret(plain: part(reference.wanted, of: entries[entry]))
+            }
+        } catch { throw .error(error) }
+        let isPlain = KeePassReferences.references(in: text).isEmpty
+        var found = isPlain ? Resolved(text: text, isSecret: false) : try expanded(text, depth: depth)
+        if reference.wanted == .password { found = Resolved(text: found.text, isSecret: true) }
+        resolved[place] = found
+        return found
+    }
+
+    /// Returns a part that is no secret.
+    private func part(_ part: Part, of login: Login) -> String {
+        switch part {
+        case .title: login.title
+        case .user: login.user
+        case .url: login.urls.first ?? ""
+        case .notes: login.notes
+        case .id: hexadecimal(Array(Data(base64Encoded: login.id) ?? Data())).uppercased()
+        case .password, .other: ""
+        }
+    }
+
+    /// Returns the first entry with a text in a part.
+    private mutating func entry(_ part: Part, _ wanted: Secret) throws(Flaw) -> Int? {
+        guard part != .password, part != .other else {
+            searched += entries.count
+            guard searched <= KeePassReferences.searchLimit else { throw .of("is one of too many") }
+            guard part == .other else { return entries.firstIndex { $0.password?.isEqual(to: wanted) == true } }
+            let text = wanted.plainText
+            return entries.firstIndex { login in
+                login.attributes.contains { $0.value == text }
+                    || login.fields.contains { $0.secret.isEqual(to: wanted) }
+            }
+        }
+        if indexes[part] == nil {
+            var (exact, folded): ([String: Int], [String: Int]) = ([:], [:])
+            for (index, login) in entries.enumerated() {
+                let text = self.part(part, of: login)
+                if exact[text] == nil { exact[text] = index }
+                // Behind a character that no text has: both kinds in one dictionary.
+                let lower = "\u{0}" + text.lowercased()
+                if folded[lower] == nil { folded[lower] = index }
+            }
+            indexes[part] = exact.merging(folded) { first, _ in first }
+        }
+        let text = wanted.plainText
+        return text.isEmpty ? nil : indexes[part]?[text] ?? indexes[part]?["\u{0}" + text.lowercased()]
+    }
+}
