@@ -47,7 +47,7 @@ struct DeviceRemove: ParsableCommand {
     private func remove(through agent: AgentClient) throws -> Bool {
         let devices = try vault.fleetStatus().devices
         // An agent that may not show the list afterwards is not asked to remove the device either.
-        guard let listed = try vault.byAgent(DeviceSecretsRequest(member(devices).id.text))?.secrets else {
+        guard let listed = try vault.byAgent(DeviceSecretsRequest(other(devices).id.text))?.secrets else {
             return false
         }
         let device = try confirmed(devices)
@@ -59,24 +59,16 @@ struct DeviceRemove: ParsableCommand {
         return true
     }
 
-    /// Returns the member of the fleet with the name or the identifier.
-    private func member(_ devices: [FleetDevice]) throws -> FleetDevice {
-        if let meant = devices.first(where: { $0.id.text == name.lowercased() }) { return meant }
-        let named = devices.filter { $0.name == name }
-        let others = named.filter { !$0.isThis }
-        guard let device = others.first ?? named.first else { throw SyncError.noSuchDevice }
-        guard others.count < 2 else {
-            throw SyncError.ambiguousDevice(others.map { NamedDevice(id: $0.id, isRemoved: false) })
+    private func other(_ devices: [FleetDevice]) throws -> FleetDevice {
+        do throws(SyncError) { return try devices.filter { !$0.isThis }.device(named: name) } catch {
+            guard error == .noSuchDevice, (try? devices.device(named: name)) != nil else { throw error }
+            throw CommandError.usage("this is the current device", hint: "remove it on another device, an owner's")
         }
-        return device
     }
 
     /// Checks that the device can be removed, and asks for confirmation.
     private func confirmed(_ devices: [FleetDevice]) throws -> FleetDevice {
-        let device = try member(devices)
-        guard !device.isThis else {
-            throw CommandError.usage("this is the current device", hint: "remove it on another device, an owner's")
-        }
+        let device = try other(devices)
         guard devices.contains(where: { $0.isThis && $0.role == .owner }) else { throw SyncError.notAnOwner }
         if !yes {
             try Confirmation.ask(

@@ -9,27 +9,37 @@ package struct NamedDevice: Hashable, Sendable {
     package init(id: DeviceID, isRemoved: Bool) { (self.id, self.isRemoved) = (id, isRemoved) }
 }
 
-extension Roster {
-    /// Finds a device by its identifier or its name. A device that takes a removed one's place often has the same
+/// A device that is found by its identifier or its name.
+package protocol FoundDevice {
+    var id: DeviceID { get }
+    var name: String { get }
+}
+
+extension FleetDevice: FoundDevice {}
+extension RosterDevice: FoundDevice {}
+
+extension Array where Element: FoundDevice {
+    /// Returns the device with an identifier or a name. A device that takes a removed one's place often has the same
     /// name, since both have the host's.
     ///
-    /// - Parameters:
-    ///   - removed: whether to find removed devices as well.
-    ///   - other: a device that is not meant.
-    /// - Throws: `.noSuchDevice`; `.ambiguousDevice`, with the members before the removed devices, of which the last
-    ///   removed comes first.
-    func device(
-        named text: String, orRemoved removed: Bool, butNot other: DeviceID? = nil
-    ) throws(SyncError) -> RosterDevice {
-        let all = known.values.filter { device in
-            device.role != .recovery && device.id != other && (removed || departures[device.id] == nil)
+    /// - Throws: `.noSuchDevice`; `.ambiguousDevice`, in the order of the list.
+    package func device(
+        named text: String, isRemoved: (Element) -> Bool = { _ in false }
+    ) throws(SyncError) -> Element {
+        if let meant = first(where: { $0.id.text == text.lowercased() }) { return meant }
+        let named = filter { $0.name == text }
+        guard let device = named.first else { throw .noSuchDevice }
+        guard named.count == 1 else {
+            throw .ambiguousDevice(named.map { NamedDevice(id: $0.id, isRemoved: isRemoved($0)) })
         }
-        if let meant = all.first(where: { $0.id.text == text.lowercased() }) { return meant }
-        let named = all.filter { $0.name == text }
-        guard named.count != 1 else { return named[0] }
-        guard !named.isEmpty else { throw .noSuchDevice }
+        return device
+    }
+}
+
+extension Roster {
+    /// The members, and then the removed devices, of which the last removed comes first.
+    var everyDevice: [RosterDevice] {
         func order(_ device: RosterDevice) -> (UInt64, DeviceID) { (departures[device.id]?.stamp ?? .max, device.id) }
-        throw .ambiguousDevice(
-            named.sorted { order($0) > order($1) }.map { NamedDevice(id: $0.id, isRemoved: gone.contains($0.id)) })
+        return known.values.filter { $0.role != .recovery }.sorted { order($0) > order($1) }
     }
 }

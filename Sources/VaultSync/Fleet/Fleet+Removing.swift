@@ -11,7 +11,8 @@ extension Fleet {
     /// - Throws: `.noSuchDevice`, `.ambiguousDevice`
     package func secrets(ofDeviceNamed name: String) throws(SyncError) -> DeviceSecrets {
         let replica = try replica(membership())
-        let device = try replica.roster.device(named: name, orRemoved: true)
+        let gone = replica.roster.gone
+        let device = try replica.roster.everyDevice.device(named: name) { gone.contains($0.id) }
         let departure = replica.roster.departures[device.id]
         return DeviceSecrets(
             device: fleetDevice(device, replica), isRemoved: departure != nil,
@@ -48,8 +49,7 @@ extension Fleet {
         try alone { membership throws(SyncError) in
             let replica = try replica(membership)
             try checkIsOwner(replica)
-            let device = fleetDevice(
-                try replica.roster.device(named: name, orRemoved: false, butNot: replica.deviceID), replica)
+            let device = try devices(replica).filter { !$0.isThis }.device(named: name)
             guard !membership.remotes.isEmpty else { throw .noSuchRemote }
             try replica.wantRemovals { $0.insert(device.id) }
             let attempt: RosterAttempt
