@@ -33,10 +33,10 @@ struct RelyingParty: Hashable, Sendable {
             throw hasForeignScheme(origin) ? .originNotAllowed : .unreadableOrigin
         }
         // With more than an origin, the text that a page sees in the client data would not be the origin of the page.
-        let bytes = origin.utf8
-        guard !bytes.contains(where: { "@\\?#".utf8.contains($0) }),
-            bytes.count(where: { $0 == UInt8(ascii: "/") }) == 2
-        else { throw .unreadableOrigin }
+        let bytes = origin.utf8.span
+        guard let parts = URLParts(bytes), parts.path.isEmpty, parts.query == nil, parts.fragment == nil else {
+            throw .unreadableOrigin
+        }
         let isLocal = page.host.labels.last == "localhost"
         guard page.scheme == "https" || isLocal else { throw .originNotAllowed }
         return page
@@ -44,20 +44,15 @@ struct RelyingParty: Hashable, Sendable {
 
     /// Whether the text is a URL of another scheme, such as that of an extension or a file.
     private static func hasForeignScheme(_ text: String) -> Bool {
-        guard let end = text.utf8.firstIndex(of: UInt8(ascii: ":")) else { return false }
-        let scheme = text[..<end].lowercased()
-        return !scheme.isEmpty && WebPlace.ports[scheme] == nil
-            && scheme.utf8.allSatisfy {
-                (0x61...0x7a).contains($0) || (0x30...0x39).contains($0) || "+-.".utf8.contains($0)
-            }
+        URLParts.scheme(of: text.utf8.span).map { !WebPage.isScheme($0) } ?? false
     }
 
     /// Whether a host ends in the dot of the DNS root, which makes it another host to browsers: the URL standard keeps
     /// the dot, and RFC 6265 shares no cookies across it.
     private static func hasTrailingDot(_ text: String) -> Bool {
-        let host = text.split(separator: "://", maxSplits: 1).last ?? ""
-        let name = host.prefix { $0 != ":" && $0 != "/" }
-        return name.unicodeScalars.last.map { WebHost.dots.contains($0) } ?? false
+        let bytes = text.utf8.span
+        guard let server = URLParts(bytes).flatMap({ URLServer(bytes, $0.server) }) else { return false }
+        return bytes.text(server.host).unicodeScalars.last.map(WebHost.isDot) ?? false
     }
 
     /// "Is a registrable domain suffix of or is equal to" (HTML, 6.2), but never a public suffix, even as the host of

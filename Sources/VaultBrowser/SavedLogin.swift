@@ -25,11 +25,7 @@ struct SavedLogin: Sendable {
         case .genericPassword:
             let service = item[.service]?.text ?? ""
             guard service != BrowserAssociation.service, service != HiddenItems.collectionService else { return nil }
-            // A single word may mean anything; a host of two or more labels is likely a web page.
-            if let place = WebPlace(service), place.scheme != nil || place.host.labelCount != 1 || place.host.isLoopback
-            {
-                places.append(place)
-            }
+            if let place = WebPlace(service), place.scheme != nil || place.host.isMoreThanAWord { places.append(place) }
         default: return nil
         }
         // Further URLs kept by an import.

@@ -76,6 +76,9 @@ extension Span<UInt8> {
         unsafe extracting(range).withUnsafeBufferPointer { unsafe Array($0) }
     }
 
+    /// The range as text; invalid UTF-8 becomes U+FFFD.
+    package func text(_ range: Range<Int>) -> String { String(decoding: array(range), as: UTF8.self) }
+
     /// Whether both spans contain the same bytes.
     @inlinable package func elementsEqual(_ other: Span<UInt8>) -> Bool {
         guard count == other.count else { return false }
