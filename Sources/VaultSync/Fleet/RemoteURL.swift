@@ -61,34 +61,31 @@ package struct RemoteURL: Hashable, Sendable {
 
     /// - Throws: `.url`, with the expected form.
     package init(_ text: String) throws(SyncError) {
-        guard let colon = text.firstRange(of: "://"), let scheme = Self.scheme(text[..<colon.lowerBound]) else {
+        let bytes = text.utf8.span
+        guard let parts = URLParts(bytes), let scheme = parts.scheme.flatMap(Self.scheme) else {
             throw Self.invalid(
                 """
                 a remote is file:///absolute/path, ssh://host/absolute/path, postgres://user@host/database or \
                 etcd://host
                 """)
         }
-        let rest = text[colon.upperBound...]
-        let slash = rest.firstIndex(of: "/") ?? rest.endIndex
-        let (authority, encodedPath) = (rest[..<slash], rest[slash...])
-        let (user, hosts) = try Self.authority(authority, scheme)
+        (user, hosts) = try Self.authority(bytes, parts, scheme)
+        // The name of a folder may have a question mark and a number sign.
+        let encodedPath = bytes.text(parts.path.lowerBound..<bytes.count)
         guard let path = PercentCoding.decoded(encodedPath), !path.utf8.contains(0) else {
             throw Self.invalid("the path of a remote has an incomplete % or a byte that no path has")
         }
-        (self.scheme, self.user, self.hosts) = (scheme, user, hosts)
-        self.path = try Self.path(path, scheme, encodedPath)
+        self.scheme = scheme
+        self.path = try Self.path(path, scheme, parts)
     }
 
-    private static func scheme(_ text: Substring) -> Scheme? {
-        let name = text.lowercased()
-        return Scheme(rawValue: name == "postgresql" ? "postgres" : name)
+    private static func scheme(_ name: String) -> Scheme? {
+        Scheme(rawValue: name == "postgresql" ? "postgres" : name)
     }
 
-    private static func path(
-        _ path: String, _ scheme: Scheme, _ encoded: Substring
-    ) throws(SyncError) -> String {
+    private static func path(_ path: String, _ scheme: Scheme, _ parts: URLParts) throws(SyncError) -> String {
         // A query of libpq can contain a password.
-        if scheme != .file, encoded.contains("?") || encoded.contains("#") {
+        guard scheme == .file || parts.query == nil && parts.fragment == nil else {
             throw invalid("a remote has no query: what it needs goes into options of 'vault remote add'")
         }
         switch scheme {
@@ -116,31 +113,26 @@ package struct RemoteURL: Hashable, Sendable {
     // MARK: Users and hosts
 
     private static func authority(
-        _ text: Substring, _ scheme: Scheme
+        _ bytes: Span<UInt8>, _ parts: URLParts, _ scheme: Scheme
     ) throws(SyncError) -> (user: String?, hosts: [Host]) {
-        var (encodedUser, names) = (Substring?.none, text)
-        if let at = text.lastIndex(of: "@") {
-            (encodedUser, names) = (text[..<at], text[text.index(after: at)...])
-        }
         if scheme == .file {
-            guard encodedUser == nil else {
+            guard parts.user == nil else {
                 throw invalid("a folder has no user and no password: file:///absolute/path")
             }
-            guard names.isEmpty || names.lowercased() == "localhost" else {
+            guard parts.server.isEmpty || bytes.text(parts.server).foldedASCII == "localhost" else {
                 throw invalid("the path of a folder begins at the root: file:///absolute/path")
             }
             return (nil, [])
         }
-        let user = try encodedUser.map { encoded throws(SyncError) in try Self.user(encoded, scheme) }
+        let user = try parts.user.map { range throws(SyncError) in try Self.user(bytes.text(range), scheme) }
         var hosts: [Host] = []
-        for name in names.split(separator: ",", omittingEmptySubsequences: false) {
-            hosts.append(try host(name, scheme))
-        }
+        let ranges = parts.server.split(omittingEmptySubsequences: false) { bytes[$0] == UInt8(ascii: ",") }
+        for range in ranges { hosts.append(try host(bytes, range, scheme)) }
         guard hosts.count == 1 || scheme != .ssh else { throw invalid("a server by ssh is one host") }
         return (user, hosts)
     }
 
-    private static func user(_ encoded: Substring, _ scheme: Scheme) throws(SyncError) -> String {
+    private static func user(_ encoded: String, _ scheme: Scheme) throws(SyncError) -> String {
         guard let user = PercentCoding.decoded(encoded), !user.contains(":") else {
             throw invalid("a URL is stored, told and shown, and so holds no password: use --password-file")
         }
@@ -150,57 +142,44 @@ package struct RemoteURL: Hashable, Sendable {
         return user
     }
 
-    private static func host(_ text: Substring, _ scheme: Scheme) throws(SyncError) -> Host {
-        if text.hasPrefix("["), let end = text.firstIndex(of: "]") {
-            let address = text[text.index(after: text.startIndex)..<end]
-            let rest = text[text.index(after: end)...]
-            guard address.contains(":"), address.utf8.allSatisfy({ isLetterOrDigit($0) || ":.%".utf8.contains($0) }),
-                rest.isEmpty || rest.hasPrefix(":")
+    private static func host(
+        _ bytes: Span<UInt8>, _ range: Range<Int>, _ scheme: Scheme
+    ) throws(SyncError) -> Host {
+        guard let server = URLServer(bytes, range), server.port != nil || !server.hasColon else {
+            throw invalid("a host is a name or an address, and a port a number from 1 to 65535")
+        }
+        // An explicit port of ssh stays, since the user's configuration sets the default.
+        let port = server.port == scheme.usualPort ? nil : server.port
+        let text = bytes.text(server.host)
+        if text.hasPrefix("[") {
+            let address = text.dropFirst().dropLast()
+            guard address.contains(":"), address.utf8.allSatisfy({ $0.isASCIIAlphanumeric || ":.%".utf8.contains($0) })
             else { throw invalid("a host has no such address") }
             // The percent sign of a zone is itself encoded (RFC 6874). The names of interfaces keep their case.
             let parts = address.replacing("%25", with: "%").split(separator: "%", omittingEmptySubsequences: false)
             guard parts.count == 1 || parts.count == 2 && !parts[0].isEmpty && !parts[1].isEmpty else {
                 throw invalid("a host has no such address")
             }
-            let name = ([parts[0].lowercased()] + parts.dropFirst().map(String.init)).joined(separator: "%")
-            return Host(name, port: try port(rest.isEmpty ? nil : rest.dropFirst(), scheme))
+            return Host(
+                ([parts[0].foldedASCII] + parts.dropFirst().map(String.init)).joined(separator: "%"), port: port)
         }
-        let colon = text.firstIndex(of: ":")
-        let port = try port(colon.map { text[text.index(after: $0)...] }, scheme)
-        guard let name = PercentCoding.decoded(text[..<(colon ?? text.endIndex)]) else {
-            throw invalid("a host has no such name")
-        }
+        guard let name = PercentCoding.decoded(text) else { throw invalid("a host has no such name") }
         if scheme == .postgres, name.hasPrefix("/"), isPlainText(name), !name.contains(",") {
             return Host(name, port: port)
         }
         guard isHostName(name) else { throw invalid("a host has no such name") }
-        return Host(name.lowercased(), port: port)
-    }
-
-    /// Returns `nil` for the default port. An explicit port of ssh stays, since the user's configuration sets the
-    /// default.
-    private static func port(_ digits: Substring?, _ scheme: Scheme) throws(SyncError) -> UInt16? {
-        guard let digits else { return nil }
-        guard digits.utf8.allSatisfy({ UInt8(ascii: "0")...UInt8(ascii: "9") ~= $0 }), let port = UInt16(digits),
-            port > 0
-        else { throw invalid("a port is a number from 1 to 65535") }
-        return port == scheme.usualPort ? nil : port
+        return Host(name.foldedASCII, port: port)
     }
 
     /// Whether a text consists of letters, digits, `.`, `_` and `-`, and does not begin with `-`, so that no program
     /// parses it as an option or as several shell words.
     private static func isHostName(_ text: String) -> Bool {
         !text.isEmpty && text.utf8.count <= 255 && !text.hasPrefix("-")
-            && text.utf8.allSatisfy { isLetterOrDigit($0) || "._-".utf8.contains($0) }
+            && text.utf8.allSatisfy { $0.isASCIIAlphanumeric || "._-".utf8.contains($0) }
     }
 
     private static func isPlainText(_ text: String) -> Bool {
         !text.isEmpty && text.unicodeScalars.allSatisfy { $0.properties.generalCategory != .control }
-    }
-
-    private static func isLetterOrDigit(_ byte: UInt8) -> Bool {
-        UInt8(ascii: "a")...UInt8(ascii: "z") ~= byte || UInt8(ascii: "A")...UInt8(ascii: "Z") ~= byte
-            || UInt8(ascii: "0")...UInt8(ascii: "9") ~= byte
     }
 
     private static func invalid(_ what: String) -> SyncError { .url(what) }

@@ -44,7 +44,11 @@ struct RemoteURLTests {
             "ssh://-oProxyCommand=x:y:22/a", "ssh://a:1:2/srv", "ssh://h:/srv", "file:///%+A", "ssh://[::1$(id)]/srv",
             "etcd://[::1%25]", "etcd://[::1%25a%25b]", "etcd://[%25a]",
             "http://host", "file:/srv", "srv", "",
-            "://host", "file://", "file:///%zz", "file:///%00", "ssh://%ff/srv",
+            "://host", "file://", "file:///%zz", "file:///%00", "ssh://%ff/srv", " ssh://host/srv", "ssh:/host/srv",
+            "ssh:host/srv", "ssh://host\\@other/srv", "ssh://host\\/srv", "ssh://a@b@host/srv", "ssh://host?@other/srv",
+            "ssh://host#@other/srv", "ssh://ban\u{212a}/srv", "\u{17f}sh://host/srv", "ssh://ho\tst/srv",
+            "etcd://@host",
+            "ssh://@/srv", "etcd://:2379", "file:\\\\\\srv",
         ])
     func `a password, an option, a query and what no host is called are refused`(text: String) {
         let error = #expect(throws: SyncError.self) { _ = try RemoteURL(text) }
