@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+import FoundationEssentials
 import TestSupport
 import Testing
 import Vault
@@ -92,13 +93,15 @@ struct CSVTests {
         #expect(product == "firefox" ? login.id == "{1}" && login.named["httpRealm"] == "r" : login.title == "Example")
     }
 
-    @Test func `another header, other numbers of fields and an empty file are refused`() throws {
+    @Test func `another header and an empty file are refused, and a row of another number of fields is skipped`() throws
+    {
         #expect(
             flaw { _ = try CSVLogins.logins(Document(text: "a,b\n1,2\n")) }
                 == "the header in line 1 is no product's that is known")
+        let imported = try CSVLogins.logins(Document(text: "name,url,username,password\na,b,c\nx,y,z,pw\n")).logins
+        #expect(imported.logins.map { $0.password?.text } == ["pw"])
         #expect(
-            flaw { _ = try CSVLogins.logins(Document(text: "name,url,username,password\na,b,c\n")) }
-                == "line 2: 3 fields, and the header has 4")
+            imported.skipped.map { "\($0.place): \($0.reason)" } == ["line 2: it has 3 fields, and the header has 4"])
         #expect(flaw { _ = try CSVLogins.logins(Document(text: "")) } == "all: the file is empty")
     }
 
@@ -129,6 +132,99 @@ struct CSVTests {
             Document(
                 text: "Group,Title,Username,Password,URL,Notes,TOTP,Icon,Last Modified,Created\nA\\B,t,u,p,,,,0,,\n"))
         #expect(other.logins.logins.map(\.folder) == ["A\\B"])
+    }
+
+    @Test func `a file of Proton Pass has users, seeds, vaults and kinds`() throws {
+        let text =
+            "type,name,url,autofillUrls,email,username,password,note,totp,createTime,modifyTime,vault\n"
+            + "login,A,\"https://a.example/,https://b.example\",,a@x.example,ada,pw,n,otpauth://totp/x?secret=A,"
+            + "1700000000,1700000100,Personal\n"
+            + "login,B,https://a.example/?x=1&y=2,,b@x.example,,pw2,,,1700000000,1700000000,\n"
+            + "note,Memo,,,,,,the note,,1,1,Personal\n"
+            + "creditCard,Visa,,,,,,\"{\"\"number\"\":\"\"4111\"\"}\",,1,1,\n"
+        let (imported, product) = try CSVLogins.logins(Document(text: text))
+        #expect(product == "protonpass" && imported.skipped.isEmpty && imported.remarks.isEmpty)
+        let (first, second, note, card) = (
+            imported.logins[0], imported.logins[1], imported.logins[2], imported.logins[3]
+        )
+        #expect(first.urls == ["https://a.example/", "https://b.example"] && first.user == "ada")
+        #expect(first.named == ["email": "a@x.example"] && first.texts == ["otp": "otpauth://totp/x?secret=A"])
+        #expect(first.folder == "Personal" && first.created?.timeIntervalSince1970 == 1_700_000_000)
+        #expect(second.user == "b@x.example" && second.urls == ["https://a.example/?x=1&y=2"])
+        #expect(note.kind == "secure note" && note.password?.text == "the note" && note.notes.isEmpty)
+        #expect(card.kind == "card" && card.texts == ["notes": "{\"number\":\"4111\"}"] && card.notes.isEmpty)
+    }
+
+    @Test func `a file of NordPass has cards, folders and custom fields`() throws {
+        let header =
+            "name,url,additional_urls,username,password,note,cardholdername,cardnumber,cvc,pin,expirydate,zipcode,"
+            + "folder,"
+            + "shared_folder,full_name,phone_number,email,address1,address2,city,country,state,type,custom_fields\n"
+        let custom =
+            #""[{""label"":""color"",""type"":""text"",""value"":""blue""},"#
+            + #"{""label"":""code"",""type"":""hidden"",""value"":""s3""}]""#
+        let text =
+            header + "Web/Mail,,,,,,,,,,,,,,,,,,,,,,folder,\n"
+            + #"A,https://a.example/,"[""https://b.example""]",ada,pw,n,,,,,,,Web/Mail,,,,,,,,,,password,"# + custom
+            + "\n"
+            + "Visa,,,,,,Ada L,4111,123,99,10/30,8000,,,,,,,,,,,credit_card,\n"
+        let (imported, product) = try CSVLogins.logins(Document(text: text))
+        #expect(product == "nordpass" && imported.remarks.isEmpty && imported.logins.count == 2)
+        #expect(imported.skipped.map(\.place) == ["line 2"])
+        let (login, card) = (imported.logins[0], imported.logins[1])
+        #expect(login.urls == ["https://a.example/", "https://b.example"] && login.folder == "Web/Mail")
+        #expect(login.named == ["color": "blue"] && login.texts == ["code": "s3"] && login.kind == nil)
+        #expect(
+            card.kind == "card"
+                && card.texts == [
+                    "cardholderName": "Ada L", "number": "4111", "code": "123", "pin": "99", "expiryDate": "10/30",
+                    "postalCode": "8000",
+                ])
+    }
+
+    @Test(arguments: [
+        (
+            "dashlane",
+            "username,username2,username3,title,password,note,url,category,otpUrl\n"
+                + "ada,a2,,Example,pw,n,https://example.com,Web,otpauth://totp/x?secret=A\n"
+        ),
+        (
+            "roboform",
+            "Name,Url,MatchUrl,Login,Pwd,Note,Folder,RfFieldsV2\nExample,https://example.com,,ada,pw,n,Web,x\n"
+        ),
+        (
+            "keepass",
+            "\"Account\",\"Login Name\",\"Password\",\"Web Site\",\"Comments\"\n"
+                + "\"Example\",\"ada\",\"pw\",\"https://example.com\",\"n\"\n"
+        ),
+        (
+            "csv",
+            "Website,Login,Pwd,OTPAuth,Category,Title,Comment\n"
+                + "https://example.com,ada,pw,otpauth://totp/x?secret=A,Web,Example,n\n"
+        ),
+    ])
+    func `further products, and common names of columns, are understood`(_ product: String, _ text: String) throws {
+        let (imported, found) = try CSVLogins.logins(Document(text: text))
+        let login = try #require(imported.logins.first)
+        #expect(found == product && imported.remarks.isEmpty)
+        #expect(login.user == "ada" && login.password?.text == "pw" && login.urls == ["https://example.com"])
+        #expect(login.title == "Example" && login.notes == "n")
+        #expect(product == "keepass" || login.folder == "Web")
+        let hasSeed = login.texts["otp"] == "otpauth://totp/x?secret=A"
+        #expect(["dashlane", "csv"].contains(product) == hasSeed)
+    }
+
+    @Test func `columns that look like Chrome's and more are taken by their meaning, and unknown ones are named`()
+        throws
+    {
+        let text = "name,url,username,password,note,totp,folder,color\nA,https://a.example,ada,pw,n,S,Web,blue\n"
+        let (imported, product) = try CSVLogins.logins(Document(text: text))
+        let login = try #require(imported.logins.first)
+        #expect(product == "chrome" && login.folder == "Web" && login.texts == ["otp": "S", "color": "blue"])
+        #expect(imported.remarks == ["the column 'color' is not known: its values are fields"])
+        // A file without a header may have a password in its first line, which no message repeats.
+        let flaw = flaw { _ = try CSVLogins.logins(Document(text: "Web,Example,ada,pw,https://a.example\n")) }
+        #expect(flaw == "the header in line 1 is no product's that is known")
     }
 
     @Test(arguments: CSVLayout.written)

@@ -84,7 +84,8 @@ struct MeaningTests {
 
     @Test func `each format has its seeds in the same field`() throws {
         let custom =
-            #"{"type": "custom-fields", "fields": [{"label": "otp code", "fieldType": "string", "value": "\#(Self.uri)"}]}"#
+            #"{"type": "custom-fields", "fields": [{"label": "otp code", "fieldType": "string", "#
+            + #""value": "\#(Self.uri)"}]}"#
         let cxf = try CXF.logins(
             Document(text: #"{"items": [{"id": "a", "title": "x", "credentials": [\#(custom)]}], "collections": []}"#))
         let bitwarden = try Bitwarden.logins(

@@ -10,7 +10,8 @@ struct ImportOutput: Encodable {
     let isDryRun: Bool
 
     private enum Key: String, CodingKey {
-        case source, dryRun, counts, olderVersions, olderPasswords, entries, place, service, account, outcome, reason
+        case source, dryRun, counts, olderVersions, olderPasswords, remarks, entries, place, service, account, outcome,
+            reason
     }
 
     func encode(to encoder: any Encoder) throws {
@@ -23,6 +24,7 @@ struct ImportOutput: Encodable {
             forKey: .counts)
         try container.encode(report.olderVersions, forKey: .olderVersions)
         try container.encode(report.olderPasswords, forKey: .olderPasswords)
+        if !report.remarks.isEmpty { try container.encode(report.remarks, forKey: .remarks) }
         var list = container.nestedUnkeyedContainer(forKey: .entries)
         for line in report.lines {
             var entry = list.nestedContainer(keyedBy: Key.self)
@@ -53,6 +55,7 @@ struct ImportOutput: Encodable {
                     + (line.reason ?? "").printable)
         }
         if shown.count > 50 { Output.warn("\(shown.count - 50) more; --json lists all of them") }
+        for remark in report.remarks.prefix(50) { Output.warn(remark.printable) }
         let counts = ImportReport.Outcome.allCases.map { "\($0.rawValue) \(report.count($0).grouped)" }
         Output.note((isDryRun ? "would be: " : "") + counts.joined(separator: ", "))
         if report.count(.differs) > 0 { Output.note("--replace takes over what differs") }

@@ -28,7 +28,7 @@ enum ImportFormat: String, FormatName {
         case .bitwarden: "Bitwarden's export as .json, plain or with a password"
         case .cxf: "FIDO's Credential Exchange Format (.json), as Apple's and other products exchange it"
         case .onePassword: "1Password's export as .1pux, by unzip"
-        case .csv: "the .csv of Chrome, Firefox, Apple, LastPass, 1Password, Bitwarden or KeePassXC"
+        case .csv: "the .csv of a browser or password manager, known by its header"
         case .pass: "a store of pass, by gpg; without FILE, ~/.password-store"
         case .gopass: "a store of gopass, by gpg; without FILE, its own place"
         case .aegis: "Aegis' export as .json, plain or with a password"

@@ -45,7 +45,7 @@ package enum CSVExport {
         case .modified: product == "firefox" ? milliseconds(entry.modified) : entry.modified.formatted(.iso8601)
         case .id: entry.id(in: product) ?? "{\(entry.id.uuidString.lowercased())}"
         case .attribute(let name): entry.attributes.first { $0.name == name }?.value ?? ""
-        case .password, .otp, .notes, .field, .ignored: ""
+        case .password, .otp, .notes, .field, .ignored, .urls, .email, .kind, .custom: ""
         }
     }
 

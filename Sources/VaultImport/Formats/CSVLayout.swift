@@ -4,7 +4,15 @@
 package struct CSVLayout: Sendable {
     package enum Column: Equatable, Sendable {
         case title, url, user, password, notes, otp, folder, id
-        /// A time in milliseconds since 1970, or in RFC 3339.
+        /// Further URLs, in a JSON array or separated by commas.
+        case urls
+        /// The user, unless another column has one.
+        case email
+        /// What the entry is, if not a login.
+        case kind
+        /// Custom fields in a JSON array, as NordPass has them.
+        case custom
+        /// A time in seconds or milliseconds since 1970, or in RFC 3339.
         case created, modified
         /// An attribute with this name.
         case attribute(String)
@@ -63,6 +71,44 @@ package struct CSVLayout: Sendable {
                 ("Created", .created),
             ]),
         CSVLayout(
+            "protonpass", telling: ["type", "name", "url", "username", "password", "note", "totp"],
+            [
+                ("type", .kind), ("name", .title), ("url", .urls), ("autofillUrls", .urls), ("email", .email),
+                ("username", .user), ("password", .password), ("note", .notes), ("totp", .otp),
+                ("createTime", .created), ("modifyTime", .modified), ("vault", .folder),
+            ]),
+        CSVLayout(
+            "nordpass", telling: ["name", "url", "username", "password", "note", "cardnumber", "folder", "type"],
+            [
+                ("name", .title), ("url", .url), ("additional_urls", .urls), ("username", .user),
+                ("password", .password), ("note", .notes), ("cardholdername", .field("cardholderName")),
+                ("cardnumber", .field("number")), ("cvc", .field("code")), ("pin", .field("pin")),
+                ("expirydate", .field("expiryDate")), ("zipcode", .field("postalCode")), ("folder", .folder),
+                ("shared_folder", .attribute("shared_folder")), ("full_name", .field("fullName")),
+                ("phone_number", .field("phone")), ("email", .email), ("address1", .field("address1")),
+                ("address2", .field("address2")), ("city", .field("city")), ("country", .field("country")),
+                ("state", .field("state")), ("type", .kind), ("custom_fields", .custom),
+            ]),
+        CSVLayout(
+            "dashlane", telling: ["username", "username2", "title", "password", "note", "url", "category"],
+            [
+                ("username", .user), ("username2", .attribute("username2")), ("username3", .attribute("username3")),
+                ("title", .title), ("password", .password), ("note", .notes), ("url", .url), ("category", .folder),
+                ("otpSecret", .otp), ("otpUrl", .otp),
+            ]),
+        CSVLayout(
+            "roboform", telling: ["name", "url", "login", "pwd", "note", "folder"],
+            [
+                ("Name", .title), ("Url", .url), ("MatchUrl", .urls), ("Login", .user), ("Pwd", .password),
+                ("Note", .notes), ("Folder", .folder), ("RfFieldsV2", .field("RfFieldsV2")),
+            ]),
+        CSVLayout(
+            "keepass", telling: ["account", "login name", "password", "web site", "comments"],
+            [
+                ("Account", .title), ("Login Name", .user), ("Password", .password), ("Web Site", .url),
+                ("Comments", .notes),
+            ]),
+        CSVLayout(
             "apple", telling: ["title", "url", "username", "password", "notes", "otpauth"],
             [
                 ("Title", .title), ("URL", .url), ("Username", .user), ("Password", .password), ("Notes", .notes),
@@ -78,14 +124,40 @@ package struct CSVLayout: Sendable {
 
     package static func named(_ product: String) -> CSVLayout? { all.first { $0.product == product } }
 
-    /// Returns the layout of a header.
+    /// Returns the layout that fits a header best: the one that leaves the fewest columns over, and else the one with
+    /// the most identifying columns. A header of no product's that is known, but with the common names of columns, has
+    /// a layout of its own.
     static func of(_ header: [String]) -> CSVLayout? {
         let names = Set(header.map { $0.lowercased() })
-        return all.first { $0.telling.isSubset(of: names) }
+        let known = all.filter { $0.telling.isSubset(of: names) }
+        let best = known.min { $0.left(of: header).count < $1.left(of: header).count }
+        if let best { return best }
+        let meanings = header.compactMap { common[$0.lowercased()] }
+        guard meanings.contains(.password), meanings.contains(where: { [.url, .title].contains($0) }) else {
+            return nil
+        }
+        return CSVLayout("csv", telling: [], [])
     }
 
-    /// Returns the meaning of a column; an unknown column, added by later versions, may be a secret.
-    func column(_ name: String) -> Column {
-        columns.first { $0.name.lowercased() == name.lowercased() }?.column ?? .field(name)
+    /// Returns the columns of a header whose meaning is not known: a product that looks like another, or a later
+    /// version of it, may have them.
+    func left(of header: [String]) -> [String] {
+        header.filter { name in !columns.contains { $0.name.lowercased() == name.lowercased() } }
+    }
+
+    /// The names that products commonly give to columns, in lower case.
+    private static let common: [String: Column] = [
+        "title": .title, "name": .title, "account": .title, "url": .url, "website": .url, "web site": .url,
+        "login_uri": .url, "uri": .url, "username": .user, "user": .user, "login": .user, "login name": .user,
+        "user name": .user, "login_username": .user, "email": .email, "e-mail": .email, "password": .password,
+        "pwd": .password, "login_password": .password, "notes": .notes, "note": .notes, "comments": .notes,
+        "comment": .notes, "extra": .notes, "totp": .otp, "otp": .otp, "otpauth": .otp, "otpurl": .otp,
+        "otpsecret": .otp, "login_totp": .otp, "two factor": .otp, "folder": .folder, "group": .folder,
+        "grouping": .folder, "category": .folder, "vault": .folder, "tags": .attribute("tags"),
+    ]
+
+    /// Returns the meaning of a column, if the layout or the common names have one.
+    func meaning(_ name: String) -> Column? {
+        columns.first { $0.name.lowercased() == name.lowercased() }?.column ?? CSVLayout.common[name.lowercased()]
     }
 }

@@ -17,18 +17,32 @@ package enum CSVLogins {
                 "the header in line \(header.line) is no product's that is known",
                 hint: "one line with at least: name,url,username,password")
         }
-        let columns = names.map(layout.column)
+        // An unknown column may be a secret.
+        let columns = names.map { layout.meaning($0) ?? .field($0) }
         var imported = ImportedLogins()
+        for name in names where layout.meaning(name) == nil {
+            imported.remarks.append("the column '\(ImportedLogins.bounded(name))' is not known: its values are fields")
+        }
         var counts: [String: Int] = [:]
         while let row = try reader.next() {
             guard row.cells.count == names.count else {
-                throw .line(row.line, "\(row.cells.count) fields, and the header has \(names.count)")
+                imported.skip(
+                    "line \(row.line)", "it has \(row.cells.count) fields, and the header has \(names.count)")
+                continue
             }
             var login = Login(id: "", place: "line \(row.line)")
             for (column, cell) in zip(columns, row.cells) {
                 try read(cell, column, of: layout.product, reader, &login)
             }
-            if layout.product == "lastpass", login.urls.first == "http://sn" { makeNote(&login) }
+            if login.kind == "folder" {
+                imported.skip(login.place, "it is a folder, which is imported with its entries")
+                continue
+            }
+            if layout.product == "lastpass", login.urls.first == "http://sn" {
+                login.urls = []
+                login.kind = "note"
+            }
+            try settle(&login)
             if login.id.isEmpty { counts[earlierID(login), default: 0] += 1 }
             imported.logins.append(login)
         }
@@ -54,8 +68,23 @@ package enum CSVLogins {
         case .title: login.title = reader.text(cell)
         case .url:
             let text = reader.text(cell)
-            if !text.isEmpty { login.urls = [text] }
-        case .user: login.user = reader.text(cell)
+            if !text.isEmpty { login.urls.insert(text, at: 0) }
+        case .urls: for url in urls(reader.text(cell)) where !login.urls.contains(url) { login.urls.append(url) }
+        case .user:
+            let text = reader.text(cell)
+            // The other column had the address.
+            if !text.isEmpty, !login.user.isEmpty { login.addAttribute("email", login.user) }
+            if !text.isEmpty { login.user = text }
+        case .email:
+            if login.user.isEmpty {
+                login.user = reader.text(cell)
+            } else {
+                login.addAttribute("email", reader.text(cell))
+            }
+        case .kind:
+            let text = reader.text(cell)
+            if !logins.contains(text) { login.kind = text }
+        case .custom: try readCustom(reader.secret(cell), &login)
         case .password: login.password = try reader.secret(cell)
         case .notes: login.notes = reader.text(cell)
         case .otp: login.addField(ImportNames.otp, try reader.secret(cell))
@@ -74,17 +103,63 @@ package enum CSVLogins {
     }
 
     private static func date(_ text: String) -> Date? {
-        guard let milliseconds = Int64(text) else { return try? Date(text, strategy: .iso8601) }
-        return milliseconds > 0 ? Date(timeIntervalSince1970: Double(milliseconds) / 1000) : nil
+        guard let number = Int64(text) else { return try? Date(text, strategy: .iso8601) }
+        // No login is of 1973, where smaller milliseconds would be.
+        let seconds = number < 100_000_000_000 ? Double(number) : Double(number) / 1000
+        return number > 0 ? Date(timeIntervalSince1970: seconds) : nil
     }
 
-    /// Converts a note, which LastPass stores as a login with a placeholder URL.
-    private static func makeNote(_ login: inout Login) {
-        login.urls = []
-        login.kind = "secure note"
-        login.address = .service(login.title.isEmpty ? "note" : login.title)
-        guard login.password == nil, let note = try? Secret(plain: login.notes) else { return }
-        login.password = note
+    /// Makes a secure note of a note. The notes of other kinds of entries may have a card's number, and are a field.
+    private static func settle(_ login: inout Login) throws(ImportError) {
+        guard let kind = login.kind else { return }
+        login.kind = kinds[kind] ?? kind
+        login.address = .service(login.title.isEmpty ? kind : login.title)
+        guard !login.notes.isEmpty else { return }
+        let notes = try Secret(plain: login.notes)
+        if kind == "note", login.password == nil {
+            login.kind = "secure note"
+            login.password = notes
+        } else {
+            login.addField(ImportNames.notes, notes)
+        }
         login.notes = ""
+    }
+
+    /// The names of kinds that differ from those of the products.
+    private static let kinds = [
+        "note": "secure note", "creditCard": "card", "credit_card": "card", "sshKey": "ssh key",
+    ]
+
+    /// The kinds that are logins.
+    private static let logins: Set<String> = ["login", "password", "alias", ""]
+
+    private static func readCustom(_ secret: Secret?, _ login: inout Login) throws(ImportError) {
+        guard let secret else { return }
+        guard let value = try? JSONValue(Document(secret)), value.isArray else {
+            return login.addField("custom_fields", secret)
+        }
+        for field in value.elements {
+            let name = field["label"]?.text ?? field["name"]?.text ?? "field"
+            if ["text", "email", "url", "date"].contains(field["type"]?.text ?? "") {
+                login.addAttribute(name, field["value"]?.text)
+            } else {
+                login.addField(
+                    name,
+                    try field["value"].map { value throws(ImportError) in
+                        try value.isObject || value.isArray ? value.source() : value.secret()
+                    } ?? nil)
+            }
+        }
+    }
+
+    /// Returns URLs in a JSON array, or separated by commas.
+    private static func urls(_ text: String) -> [String] {
+        if text.hasPrefix("["), let secret = try? Secret(plain: text), let value = try? JSONValue(Document(secret)) {
+            return value.elements.compactMap(\.text)
+        }
+        // A comma is also a part of URLs: it separates where another scheme follows.
+        let parts = text.split(separator: ",").map { $0.drop { $0 == " " } }
+        let areURLs = parts.allSatisfy { $0.contains("://") }
+        return areURLs ? parts.map(String.init) : text.isEmpty ? [] : [text]
     }
 }

@@ -71,6 +71,7 @@ package struct ImportPlan {
         (self.format, self.store, self.group, self.replaces) = (format, store, group, replaces)
         passkeys = try PasskeyPlan(in: store, group: group, replaces: replaces)
         try look()
+        report.remarks = logins.remarks
         try plan(logins.logins)
         for (place, reason) in logins.skipped {
             report.lines.append(

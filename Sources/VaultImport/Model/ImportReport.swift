@@ -24,6 +24,8 @@ package struct ImportReport: Sendable {
     }
 
     package var lines: [Line] = []
+    /// Further things to report of the source as a whole; may have names from it, not yet escaped for a terminal.
+    package internal(set) var remarks: [String] = []
     /// The number of older versions of entries, which are not imported.
     package var olderVersions = 0
     /// The number of older passwords, which become older versions of the items.

@@ -94,6 +94,8 @@ package struct ImportedLogins: Sendable {
     package var logins: [Login] = []
     /// The entries that cannot be imported, each with the reason.
     package var skipped: [(place: String, reason: String)] = []
+    /// Further things to report of the source as a whole.
+    package internal(set) var remarks: [String] = []
     /// Whether reading them needed a passphrase.
     package internal(set) var wereEncrypted = false
 
@@ -101,7 +103,12 @@ package struct ImportedLogins: Sendable {
 
     /// - Parameter reason: may contain names from the source, of any length.
     mutating func skip(_ place: String, _ reason: String) {
-        skipped.append((place, String(String.UnicodeScalarView(reason.unicodeScalars.prefix(300)))))
+        skipped.append((place, ImportedLogins.bounded(reason)))
+    }
+
+    /// Returns the beginning of a text from the source that may have any length.
+    static func bounded(_ text: String) -> String {
+        String(String.UnicodeScalarView(text.unicodeScalars.prefix(300)))
     }
 }
 
