@@ -28,6 +28,46 @@ enum Suggestion {
         return nil
     }
 
+    /// Returns an error if an option is longer than every name. The parser would compare it with all names, in a time
+    /// that grows with its length: seconds for the longest argument that the kernel passes on.
+    ///
+    /// - Parameter arguments: arguments that the parser refused.
+    static func forLongOption(in arguments: [String]) -> CommandError? {
+        let options = arguments.prefix { $0 != "--" }.filter { $0.hasPrefix("-") }
+        guard options.contains(where: { $0.utf8.prefix { $0 != UInt8(ascii: "=") }.count > 64 }) else { return nil }
+        return .usage("unknown option", hint: help(for: command(in: arguments)))
+    }
+
+    /// Returns an error for the first option that its command does not have: the parser checks the values first, and
+    /// says what is missing, even if the mistake is a mistyped option.
+    ///
+    /// - Parameter arguments: arguments that the parser refused for another reason than an option.
+    static func forUnknownOption(in arguments: [String]) -> CommandError? {
+        let path = command(in: arguments)
+        guard let names = try? CommandTree(type(of: path)).options else { return nil }
+        let given = arguments.dropFirst(path.count).prefix { $0 != "--" }.filter { $0.hasPrefix("-") && $0 != "-" }
+        for name in given.map({ String($0.prefix { $0 != "=" }) }) where !names.contains(name) {
+            // Letters behind one hyphen are several options.
+            if !name.hasPrefix("--"), name.dropFirst().allSatisfy({ names.contains("-\($0)") }) { continue }
+            let shown = isOptionName(name) ? " '\(name)'" : ""
+            let meant = name.hasPrefix("--") ? closest(to: name, among: names.sorted()) : nil
+            return .usage("unknown option" + shown + question(meant), hint: help(for: path))
+        }
+        return nil
+    }
+
+    /// Whether a typed word looks like a name of letters and hyphens, and thus is no secret.
+    static func isOptionName(_ name: some StringProtocol) -> Bool {
+        name.hasPrefix("--") && (3...32).contains(name.utf8.count)
+            && name.utf8.allSatisfy { $0 == 0x2d || (0x61...0x7a).contains($0) }
+    }
+
+    static func type(of path: [String]) -> any ParsableCommand.Type {
+        path.reduce(VaultCommand.self as any ParsableCommand.Type) { command, name in
+            command.configuration.subcommands.first { $0.names.contains(name) } ?? command
+        }
+    }
+
     /// Returns the command at the start of the arguments, as one or more words; empty if there is none.
     static func command(in arguments: [String]) -> [String] {
         var command: any ParsableCommand.Type = VaultCommand.self

@@ -69,6 +69,19 @@ struct UsageTests {
         #expect(result.error == "vault: error: \(message)\nvault: hint: see '\(help)'\n")
     }
 
+    @Test(arguments: ["get --", "get -", "inject --x", "help get --", "slot list --x", "get a b --"])
+    func `an option of any length is unknown at once`(start: String) throws {
+        let letters = String((0..<131_000).map { Character(Unicode.Scalar(UInt8(97 + $0 * $0 % 26))) })
+        let words = start.split(separator: " ").map(String.init)
+        let arguments = words.dropLast() + [words[words.count - 1] + letters]
+        // The parser compares an unknown option with each of its own.
+        #expect(Suggestion.forLongOption(in: arguments + ["--", "x"])?.message == "unknown option")
+        #expect(Suggestion.forLongOption(in: words + ["--label=" + letters, "--", "--" + letters]) == nil)
+        let result = try Shell().run("ulimit -t 1; vault \(arguments.joined(separator: " "))")
+        #expect(result.status == 64 && result.error.hasPrefix("vault: error: unknown option\n"), "\(result.status)")
+        #expect(result.error.utf8.count < 100)
+    }
+
     @Test(arguments: ["/etc/passwd", "notes"])
     func `a file that is not a vault is called that, and nobody is to change its mode`(path: String) throws {
         let result = try Shell().run("echo text > notes; chmod 644 notes; vault get s --vault \(path)")
