@@ -61,6 +61,12 @@ final class PseudoTerminal {
         }
     }
 
+    /// Gives the terminal another width, of which its foreground programs are told.
+    func resize(columns: UInt16) {
+        var size = winsize(ws_row: 24, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0)
+        _ = ioctl(master, UInt(TIOCSWINSZ), &size)
+    }
+
     /// Clears the recorded screen.
     func clear() { screen = "" }
 

@@ -11,12 +11,18 @@ struct EnvironmentFile {
 
     /// The variables in the order of the file; the last value of a name is the valid one.
     private(set) var variables: [(name: String, value: Value)] = []
+    /// The references that are only a part of a value, which stays.
+    private(set) var bare = BareReferences()
 
     /// - Throws: code 64, with the number of a line that cannot be parsed, but none of its content.
     init(_ bytes: Secret) throws {
         do throws(ImportError) {
             for (name, value, line) in try EnvironmentVariables.variables(Document(bytes)) {
-                variables.append((name, try EnvironmentFile.value(value, line)))
+                let value = try EnvironmentFile.value(value, line)
+                if case .plain(let text) = value {
+                    text.withBytes { bytes in bytes.indices.forEach { bare.look(at: $0, of: bytes, line: line) } }
+                }
+                variables.append((name, value))
             }
         } catch {
             switch error {

@@ -10,8 +10,9 @@ struct Inject: ParsableCommand {
         commandName: "inject",
         abstract: "Fill in the references of a template.",
         discussion: """
-            Replaces each {{ vault://SERVICE/ACCOUNT }} by the secret's exact bytes; everything else stays unchanged. \
-            Nothing is written unless every reference is found.
+            Replaces each {{ vault://SERVICE/ACCOUNT }} by the secret's exact bytes; everything else stays unchanged, \
+            also a reference without the braces, of which a warning tells. Nothing is written unless every reference \
+            is found.
             """)
 
     @OptionGroup var vault: VaultOptions
@@ -51,6 +52,7 @@ struct Inject: ParsableCommand {
             try input.map { try SecretReader.read(file: $0, limit: Layout.valueLimit, tooLong: tooLong) }
             ?? SecretReader.read(0, limit: Layout.valueLimit, tooLong: tooLong)
         let template = try bytes.withBytes { try Template($0) }
+        template.bare.warn { "line \($0.line): '\($0.text)' stays as it is: {{ \($0.text) }} is filled in" }
         let filled = try access.withVault { vault in
             try template.fill { reference, line in
                 try reference.secret(in: vault, of: .named(group), for: "line \(line)")
@@ -72,6 +74,8 @@ struct Template {
 
     private let bytes: Secret
     private var parts: [Part] = []
+    /// The references without braces, which stay.
+    private(set) var bare = BareReferences()
 
     /// - Throws: code 64 for text between braces that begins like a reference but is invalid.
     init(_ source: Span<UInt8>) throws {
@@ -81,6 +85,7 @@ struct Template {
         while position < source.count {
             if source[position] == UInt8(ascii: "\n") { line += 1 }
             guard Template.isPair(UInt8(ascii: "{"), at: position, source) else {
+                bare.look(at: position, of: source, line: line)
                 position += 1
                 continue
             }

@@ -2,62 +2,93 @@
 internal import CLinux
 internal import Glibc
 internal import SystemPackage
+internal import VaultAgent
 internal import VaultCrypto
 internal import VaultSystem
 
 /// Runs a command, removes secrets from its output, and exits with its status.
+///
+/// The command keeps the terminal as its controlling terminal and its input, and stays in the process group of this
+/// process: the shell's job control is for both.
 final class MaskedRun {
     private let process: Int32
     /// The descriptor that receives signals while the command runs; afterwards signals act on this process as usual.
     private let signals: Descriptor
+    private let streams: [MaskedStream]
     private var status: Int32?
+    /// The signal that has stopped the command.
+    private var stop: Int32?
     private var failure: (any Error)?
 
-    private init(_ child: Child, _ output: borrowing Descriptor, _ error: borrowing Descriptor) throws {
-        let (process, signals) = try child.start(output: output.number, error: error.number)
+    /// The most that is read without waiting: a process left behind by the command may write forever.
+    private static let mostAtOnce = 1 << 20
+
+    private init(_ child: Child, hiding secrets: [Secret]) throws {
+        let output = try MaskedStream.make(to: STDOUT_FILENO, hiding: secrets)
+        let writing = Descriptor(owning: output.writing)
+        // Through one terminal, lines of both streams keep their order.
+        let error = MaskedRun.isOneTerminal ? nil : try MaskedStream.make(to: STDERR_FILENO, hiding: secrets)
+        let errorWriting = error.map { Descriptor(owning: $0.writing) }
+        let (process, signals) = try child.start(output: writing.number, error: error?.writing ?? writing.number)
         self.process = process
         self.signals = Descriptor(owning: signals)
+        streams = [output.stream] + (error.map { [$0.stream] } ?? [])
+        // With a write end open in this process, the streams would never end.
+        _ = consume errorWriting
+        writing.close()
+    }
+
+    private static var isOneTerminal: Bool {
+        clinux_is_same_terminal(STDOUT_FILENO, STDERR_FILENO) != 0
     }
 
     static func run(_ child: Child, hiding secrets: [Secret]) throws -> Never {
-        let output = try Helper.pipe()
-        let error = try Helper.pipe()
-        let run = try MaskedRun(child, output.writing, error.writing)
-        // With a write end open in this process, the pipe would never end.
-        output.writing.close()
-        error.writing.close()
-        let streams = [
-            Stream(from: output.reading, to: STDOUT_FILENO, mask: try Mask(secrets)),
-            Stream(from: error.reading, to: STDERR_FILENO, mask: try Mask(secrets)),
-        ]
-        while run.status == nil { run.step(streams) }
-        // Drains only what is available: a process left behind by the command may keep the pipe open, and write to it
-        // forever.
-        for stream in streams { run.drain(stream) }
+        let run = try MaskedRun(child, hiding: secrets)
+        while run.status == nil { run.step() }
+        for stream in run.streams {
+            run.drain(stream)
+            run.finish(stream)
+        }
         if let failure = run.failure { throw failure }
         clinux_end_as(run.status ?? 0)
     }
 
-    private func step(_ streams: [Stream]) {
+    private func step() {
         var waiting = streams.map { pollfd(fd: $0.number, events: Int16(POLLIN), revents: 0) }
         waiting.append(pollfd(fd: signals.number, events: Int16(POLLIN), revents: 0))
         let count = unsafe waiting.withUnsafeMutableBufferPointer { unsafe poll($0.baseAddress, nfds_t($0.count), -1) }
         guard count > 0 else { return }
-        for (stream, waiting) in zip(streams, waiting) where waiting.revents != 0 { pass(stream, atMost: .max) }
+        for (stream, waiting) in zip(streams, waiting) where waiting.revents != 0 { pass(stream) }
         passSignals()
+        guard let stop, status == nil else { return }
+        // A full-screen program leaves the screen before it stops.
+        for stream in streams { drain(stream) }
+        self.stop = nil
+        clinux_stop_as(stop)
+        followSize()
     }
 
-    private func drain(_ stream: Stream) {
-        var rest = Int(clinux_readable(stream.number))
-        while rest > 0, !stream.isAtEnd { rest -= pass(stream, atMost: rest) }
+    /// Passes what is available.
+    private func drain(_ stream: MaskedStream) {
+        var rest = MaskedRun.mostAtOnce
+        while rest > 0, stream.isReady { rest -= max(pass(stream), 1) }
+    }
+
+    private func finish(_ stream: MaskedStream) {
         guard failure == nil else { return }
         do { try stream.finish { try self.write($0, to: stream.target) } } catch { failure = error }
     }
 
-    /// If the output cannot be written, closing the pipe tells the command so.
+    /// If the output cannot be written, closing the stream tells the command so.
     @discardableResult
-    private func pass(_ stream: Stream, atMost limit: Int) -> Int {
-        do { return try stream.pass(atMost: limit) { try self.write($0, to: stream.target) } } catch {
+    private func pass(_ stream: MaskedStream) -> Int {
+        // The shell of a command may have made another process group the foreground one, so that no signal came.
+        followSize()
+        do {
+            let count = try stream.pass { try self.write($0, to: stream.target) }
+            stream.followModes { belongs($0) }
+            return count
+        } catch {
             failure = failure ?? error
             stream.end()
             return 0
@@ -93,60 +124,41 @@ final class MaskedRun {
             let signal = unsafe clinux_next_command_signal(signals.number, &passed)
             guard signal != 0 else { return }
             if signal == SIGCHLD { reap() } else if passed != 0 { kill(process, signal) }
+            if signal == SIGWINCH { followSize() }
         }
     }
 
     private func reap() {
         var status: Int32 = 0
-        guard unsafe waitpid(process, &status, WNOHANG) == process else { return }
-        self.status = status
-        clinux_unblock_command_signals()
+        while unsafe waitpid(process, &status, WNOHANG | WUNTRACED | WCONTINUED) == process {
+            if status == 0xffff {
+                stop = nil
+            } else if status & 0xff == 0x7f {
+                stop = (status >> 8) & 0xff
+            } else {
+                self.status = status
+                return clinux_unblock_command_signals()
+            }
+        }
     }
 
-    private final class Stream {
-        /// Closed once its output cannot be written.
-        private var source: Descriptor?
-        let target: Int32
-        private var mask: Mask
-        private var buffer: SecretBytes?
-        private(set) var isAtEnd = false
-
-        init(from source: consuming Descriptor, to target: Int32, mask: consuming Mask) {
-            self.source = consume source
-            self.target = target
-            self.mask = mask
+    /// Tells the command of another size. The signal of the terminal may have come before the command's terminal had
+    /// that size.
+    private func followSize() {
+        for stream in streams where stream.followSize() {
+            let foreground = stream.foreground
+            kill(-(belongs(foreground) ? foreground : getpgrp()), SIGWINCH)
         }
+    }
 
-        /// For poll(2), which ignores a negative number.
-        var number: Int32 {
-            switch source {
-            case .some(let source): isAtEnd ? -1 : source.number
-            case .none: -1
-            }
+    /// Whether a process group is the command's own, or one that a shell below it has made.
+    private func belongs(_ group: Int32) -> Bool {
+        guard group > 0, group != getpgrp() else { return group > 0 }
+        var (next, left) = (Optional(group), 64)
+        while let ancestor = next, ancestor > 1, left > 0 {
+            if ancestor == process { return true }
+            (next, left) = (ProcessTable.parent(of: ancestor), left - 1)
         }
-
-        /// - Returns: the number of bytes read.
-        func pass(atMost limit: Int, _ write: (Span<UInt8>) throws -> Void) throws -> Int {
-            var buffer = try self.buffer.take() ?? SecretBytes(zeroed: 32_768)
-            let number = number
-            let count = buffer.withMutableBytes { bytes in
-                unsafe bytes.withUnsafeMutableBytes { unsafe Glibc.read(number, $0.baseAddress, min($0.count, limit)) }
-            }
-            if count > 0 {
-                try buffer.withBytes { try mask.pass($0.extracting(0..<count), write) }
-            } else if count == 0 || errno != EINTR {
-                isAtEnd = true
-            }
-            self.buffer = consume buffer
-            return max(count, 0)
-        }
-
-        func finish(_ write: (Span<UInt8>) throws -> Void) throws { try mask.finish(write) }
-
-        func end() {
-            guard !isAtEnd else { return }
-            isAtEnd = true
-            source = nil
-        }
+        return false
     }
 }

@@ -12,8 +12,9 @@ struct Run: PlainCommand {
             vault run --env TOKEN=vault://SERVICE/ACCOUNT -- COMMAND …
 
             The command replaces vault: the exit code and the signals are the command's own. With --mask, the secrets \
-            are removed from its standard output and standard error. In the lines NAME=VALUE of a file of variables, a \
-            value may be a reference, and so may the whole value of any variable that already exists.
+            are removed from its standard output and standard error, and the command keeps its terminal; output that \
+            may be the beginning of a secret is shown with the output after it. In the lines NAME=VALUE of a file of \
+            variables, a value may be a reference, and so may the whole value of any variable that already exists.
             """)
 
     @OptionGroup var vault: VaultOptions
@@ -63,6 +64,9 @@ struct Run: PlainCommand {
     func run() throws {
         let access = try vault.access(.named(group), for: .use, onlyReads: true)
         let files = try envFile.map(Run.read)
+        for file in files {
+            file.bare.warn { "line \($0.line): '\($0.text)' is only a part of the value, and stays as it is" }
+        }
         let inherited = Run.inherited.compactMap { variable in
             let reference = NamedReference(argument: variable)
             // The variable may be meant for another program.
