@@ -199,7 +199,10 @@ struct VaultCommand: ParsableCommand {
             Exit codes: 'vault help exit-codes'.
             """,
         version: CommandLineTool.version,
-        subcommands: [ClearClipboard.self, RemoveUnfinished.self, Manual.self, BrowserHost.self, UnlockTopic.self, CompleteLine.self],
+        subcommands: [
+            ClearClipboard.self, RemoveUnfinished.self, Manual.self, BrowserHost.self, UnlockTopic.self,
+            CompleteLine.self,
+        ],
         groupedSubcommands: [
             CommandGroup(
                 name: "Every day",
