@@ -21,6 +21,15 @@ struct CompletionTests {
         ("fish --no-config --interactive", "vault completion fish | source"),
     ]
 
+    private static func terminal(_ number: Int, in shell: Shell) throws -> PseudoTerminal {
+        let (start, source) = shells[number]
+        let words = ["TERM=xterm"] + start.split(separator: " ").map(String.init)
+        let terminal = try PseudoTerminal(words, in: shell, program: "/usr/bin/env", columns: 200)
+        terminal.type(source + "; printf 're%s\\n' ady\n")
+        try terminal.wait(for: "ready")
+        return terminal
+    }
+
     @Test func `fish completes a line that a script gives it, without a word on standard error`() throws {
         let result = try Shell().run(
             """
@@ -36,6 +45,34 @@ struct CompletionTests {
         #expect(offered == ["--field", "mail.example", "ada", "vault://mail.example/ada"], "\(result)")
     }
 
+    @Test(arguments: shells.indices)
+    func `references, services with ports, fields and doors are completed beyond a colon`(number: Int) throws {
+        let shell = try Shell()
+        let made = try shell.run(
+            """
+            chmod 600 pass; vault init --kdf interactive --passphrase-file pass 2>/dev/null
+            vault unlock --passphrase-file pass 2>/dev/null
+            printf of-the-port | vault add db.example:5432 ada; printf 123 | vault set db.example:5432 ada --field pincode
+            printf planted | vault add db.example:5555 eve --group org.example.App
+            """)
+        #expect(made.status == 0, "\(made)")
+        let terminal = try Self.terminal(number, in: shell)
+        for (typed, shown) in [
+            ("vault get db.exa\t", "of-the-port"), ("vault get db.example:5\t", "of-the-port"),
+            ("vault read vault://db.exa\t", "of-the-port"), ("vault read vault://db.example%3A5432/ada/\t", "123"),
+            ("vault get db.example:5432 ada --field pi\t", "123"),
+            ("vault run --env S=vault://db.example%3A5432/ada/p\t -- printenv S", "123"),
+            ("vault doors enable po\t --system --help | head -1", "OVERVIEW: Make programs"),
+        ] {
+            terminal.clear()
+            terminal.type(typed + "\n")
+            try terminal.wait(for: shown)
+        }
+        terminal.type("\u{3}exit\n")
+        _ = terminal.end()
+        _ = try shell.run("vault agent --stop")
+    }
+
     @Test(arguments: shells.indices) func `names are offered as names`(number: Int) throws {
         let shell = try Shell()
         var script =
@@ -45,19 +82,13 @@ struct CompletionTests {
             script += "echo secret-\(number)-of-it | vault add \(quoted) \(quoted);"
         }
         #expect(try shell.run(script).status == 0)
-        let (start, source) = Self.shells[number]
-        let words = ["TERM=xterm"] + start.split(separator: " ").map(String.init)
-        let terminal = try PseudoTerminal(words, in: shell, program: "/usr/bin/env", columns: 200)
-        terminal.type(source + "; printf 're%s\\n' ady\n")
-        try terminal.wait(for: "ready")
-        for (number, name) in Self.names.enumerated() {
+        let terminal = try Self.terminal(number, in: shell)
+        for number in Self.names.indices {
             terminal.type("vault get q\(number)\t")
             try terminal.wait(for: "end", times: 1)
             terminal.type("\n")
             try terminal.wait(for: "secret-\(number)-of-it")
             terminal.clear()
-            // bash splits words at colons.
-            guard !name.contains(":") else { continue }
             // The account is completed as well.
             terminal.type("vault get q\(number)\t")
             try terminal.wait(for: "end")

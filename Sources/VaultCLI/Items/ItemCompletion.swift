@@ -26,25 +26,41 @@ enum ItemCompletion {
     }
 
     static let references = CompletionKind.custom { arguments, _, prefix in
-        offered(
-            names(arguments) { item in
-                guard let account = item[.account]?.displayText else { return [] }
-                let secret = "\(SecretReference.scheme)\(escaped(item.serviceName))/\(escaped(account))"
-                return [secret] + item.fieldNames.map { "\(secret)/\(escaped($0))" }
-            }, prefix)
+        offered(references(arguments), prefix)
+    }
+
+    private static func references(_ arguments: [String]) -> [String] {
+        names(arguments) { item in
+            guard let account = item[.account]?.displayText else { return [] }
+            let secret = "\(SecretReference.scheme)\(escaped(item.serviceName))/\(escaped(account))"
+            return [secret] + item.fieldNames.map { "\(secret)/\(escaped($0))" }
+        }
+    }
+
+    /// `NAME=vault://…`
+    static let namedReferences = CompletionKind.custom { arguments, _, prefix in
+        guard let split = prefix.firstIndex(of: "=") else { return [] }
+        return offered(references(arguments).map { String(prefix[...split]) + $0 }, prefix)
     }
 
     private static func names(_ arguments: [String], _ names: (Item) -> [String]) -> [String] {
-        let given = arguments.firstIndex(of: "--vault").flatMap { $0 + 1 < arguments.count ? arguments[$0 + 1] : nil }
-        guard let path = given.map({ FilePath($0) }) ?? Vault.defaultPath, let locked = try? LockedVault(at: path),
-            let client = try? AgentClient(vault: locked.path, accessGroups: .named(nil))
+        func value(of option: String) -> String? {
+            arguments.firstIndex(of: option).flatMap { $0 + 1 < arguments.count ? arguments[$0 + 1] : nil }
+        }
+        let group = value(of: "--group")
+        guard let path = value(of: "--vault").map({ FilePath($0) }) ?? Vault.defaultPath,
+            let locked = try? LockedVault(at: path),
+            let client = try? AgentClient(vault: locked.path, accessGroups: .named(group))
         else { return [] }
         return [ItemClass.genericPassword, .internetPassword].flatMap { itemClass in
             var query = Query(itemClass)
             query.leavesOutLocked = true
             query.presence = .leftOut
             return (try? client.allMatching(query)) ?? []
-        }.flatMap(names)
+        }
+        // A command takes an application's items only from a group that the user names.
+        .filter { group != nil || $0.applicationGroup == nil }
+        .flatMap(names)
     }
 
     /// bash and zsh pass the words as typed, with quotes; fish passes their values.

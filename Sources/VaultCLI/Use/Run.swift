@@ -21,14 +21,15 @@ struct Run: PlainCommand {
 
     @Option(
         name: .customLong("env"),
-        help: ArgumentHelp("A variable with a secret; may be repeated.", valueName: "name=vault://…"))
+        help: ArgumentHelp("A variable with a secret; may be repeated.", valueName: "name=vault://…"),
+        completion: ItemCompletion.namedReferences)
     var variables: [NamedReference] = []
 
     @Option(
         name: .customLong("path"),
         help: ArgumentHelp(
             "A variable with the path of a file in memory that contains the secret; may be repeated.",
-            valueName: "name=vault://…"))
+            valueName: "name=vault://…"), completion: ItemCompletion.namedReferences)
     var paths: [NamedReference] = []
 
     @Option(help: ArgumentHelp("A file of variables; may be repeated.", valueName: "file"), completion: .file())

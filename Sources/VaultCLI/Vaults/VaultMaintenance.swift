@@ -152,14 +152,13 @@ struct Completion: ParsableCommand {
         abstract: "Print a completion script.",
         discussion: "For bash: vault completion bash > ~/.local/share/bash-completion/completions/vault")
 
-    @Argument(help: "bash, zsh or fish.")
+    @Argument(help: "bash, zsh or fish.", completion: .list(["bash", "zsh", "fish"]))
     var shell: String
 
     func run() throws {
         guard let shell = CompletionShell(rawValue: shell) else {
             throw CommandError.usage("completion takes bash, zsh or fish")
         }
-        let script = VaultCommand.completionScript(for: shell)
-        try Output.line(CompletionScript.fit(script, for: shell))
+        try Output.line(CompletionScript.script(for: shell))
     }
 }
