@@ -40,12 +40,21 @@ enum Clipboard: String, CaseIterable, ExpressibleByArgument {
 
     func set(_ bytes: Span<UInt8>) throws {
         switch self {
-        case .wayland: try Helper(["wl-copy"]).give(bytes)
+        case .wayland: try Helper(["wl-copy"] + Clipboard.hint).give(bytes)
         case .x11: try Helper(["xclip", "-selection", "clipboard", "-in"]).give(bytes)
         case .terminal:
             guard let terminal = Terminal() else { throw Clipboard.missing }
             try Clipboard.sequence(bytes).withBytes { terminal.write($0) }
         }
+    }
+
+    /// The option of wl-copy 2.3 that offers the type `x-kde-passwordManagerHint` as well, by which clipboard managers
+    /// keep a secret out of their histories; earlier versions, and xclip, offer one type only.
+    private static var hint: [String] {
+        let option = "--sensitive"
+        let help = try? Helper(["wl-copy", "--help"]).answer()
+        let isKnown = help?.withBytes { String(decoding: $0.array, as: UTF8.self).contains(option) } ?? false
+        return isKnown ? [option] : []
     }
 
     /// Returns the sequence that sets a terminal's clipboard.
@@ -88,7 +97,8 @@ struct Copy: ParsableCommand {
         commandName: "copy",
         abstract: "Copy an item's secret to the clipboard.",
         discussion: """
-            Uses wl-copy, xclip, or the terminal itself (OSC 52), which also works over SSH. After 45 seconds the \
+            Uses wl-copy, xclip, or the terminal itself (OSC 52), which also works over SSH. With wl-copy 2.3 or later, \
+            clipboard managers are told not to keep the secret; others may have a history. After 45 seconds the \
             clipboard is cleared if it still contains the secret. A terminal's clipboard cannot be read: it is \
             overwritten with a blank, regardless of its content.
             """)
