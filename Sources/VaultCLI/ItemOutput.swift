@@ -35,8 +35,8 @@ struct ItemOutput: Encodable {
         if item.asksForPresence { try container.encode(true, forKey: .presence) }
         if item.isSynchronizable { try container.encode(true, forKey: .synchronizable) }
         try container.encodeIfPresent(item[.accessGroup]?.text, forKey: .group)
-        try container.encodeIfPresent(item.record?.created.formattedTime, forKey: .created)
-        try container.encodeIfPresent(item.record?.modified.formattedTime, forKey: .modified)
+        try container.encodeIfPresent((item.record?.created).map(Time.init), forKey: .created)
+        try container.encodeIfPresent((item.record?.modified).map(Time.init), forKey: .modified)
         try container.encodeIfPresent(item.record?.version, forKey: .version)
         try container.encodeIfPresent(item.record?.id.uuidString.lowercased(), forKey: .id)
         if let version { try container.encode(version.isCurrent, forKey: .isCurrent) }
@@ -127,8 +127,8 @@ extension Item {
         case "presence": String(asksForPresence)
         case "synchronizable": String(isSynchronizable)
         case "group": self[.accessGroup]?.text
-        case "created": record?.created.formattedTime
-        case "modified": record?.modified.formattedTime
+        case "created": (record?.created).map { Time($0).rfc3339 }
+        case "modified": (record?.modified).map { Time($0).rfc3339 }
         case "version": record.map { String($0.version) }
         default: userAttributes[name]
         }
@@ -159,7 +159,7 @@ extension AttributeValue {
         case .number(let number): String(number)
         case .real(let real): String(real)
         case .bool(let bool): bool ? "1" : "0"
-        case .date(let date): date.formattedTime
+        case .date(let date): Time(date).rfc3339
         }
     }
 }
@@ -167,9 +167,4 @@ extension AttributeValue {
 extension String {
     /// The text; `nil` if empty, which means absence in the parts of an item's key.
     var present: String? { isEmpty ? nil : self }
-}
-
-extension Date {
-    /// The time in RFC 3339, in UTC, to the millisecond.
-    var formattedTime: String { formatted(ISO8601FormatStyle(includingFractionalSeconds: true)) }
 }

@@ -158,7 +158,7 @@ private struct BrowseSession: ~Copyable {
         let texts = [
             ("site", passkey.relyingParty), ("user", passkey.names.user), ("display name", passkey.names.display),
             ("credential", Base64URL.encoded(passkey.credentialID)),
-            ("created", passkey.item.record?.created.formattedTime ?? ""),
+            ("created", (passkey.item.record?.created).map { Time($0).text } ?? ""),
         ]
         return try texts.filter { !$0.1.isEmpty }.map { ($0.0, try Secret(copying: $0.1)) }
     }

@@ -28,9 +28,7 @@ struct BrowserList: ParsableCommand {
 
     func run() throws {
         let found = try vault.access(.named(nil), onlyReads: true).withVault { try BrowserAssociation.all(in: $0) }
-        let rows = found.map(Row.init)
-        guard !json else { return try Output.json(rows) }
-        try Output.write(rows.map(\.text).joined())
+        try Output.list(found.map(Row.init), asJSON: json, named: "browsers", \.text)
     }
 
     private struct Row: Encodable {
@@ -41,17 +39,17 @@ struct BrowserList: ParsableCommand {
 
         var id: String
         var program: String
-        var created: String
+        var created: Time
         var sites: [Site]
 
         init(_ association: BrowserAssociation) {
             (id, program) = (association.id, association.program)
-            created = association.created.formattedTime
+            created = Time(association.created)
             sites = association.sites.sorted { $0.key < $1.key }.map { Site(host: $0.key, allowed: $0.value) }
         }
 
         var text: String {
-            let head = "\(id.printable)\t\(program.printable)\t\(created)\n"
+            let head = "\(id.printable)\t\(program.printable)\t\(created.text)\n"
             return head + sites.map { "\t\($0.host.printable)\t\($0.allowed ? "yes" : "no")\n" }.joined()
         }
     }

@@ -35,6 +35,7 @@ struct ConflictList: ParsableCommand {
     func run() throws {
         try vault.withConflicts(revealing: reveal) { conflicts, names, _ in
             guard json else {
+                if conflicts.isEmpty { Output.note("no conflicts") }
                 for conflict in conflicts {
                     for index in conflict.values.indices {
                         try conflict.line(index, names, revealing: reveal).withBytes { try Output.write($0) }

@@ -12,10 +12,10 @@ extension ItemConflict {
     /// The name of the field on the command line, if Apple's name is a four-character code.
     var fieldName: String { Attribute(name: field).flatMap { ItemConflict.labels[$0] } ?? field }
 
-    private func text(of value: Value) -> String? {
+    private func text(of value: Value, _ time: (Time) -> String = \.rfc3339) -> String? {
         guard let text = value.text else { return nil }
         switch field {
-        case "created": return Double(text).map(Date.formattedTime) ?? text
+        case "created": return Double(text).map { time(Time(seconds: $0)) } ?? text
         case "protection": return Accessibility(rawValue: text)?.optionName ?? text
         default: return text
         }
@@ -32,12 +32,12 @@ extension ItemConflict {
     /// shown. For two items with the same key, their other differences follow.
     func line(_ index: Int, _ names: DeviceNames, revealing: Bool) throws -> SecretBytes {
         let value = values[index]
-        let columns = [names.name(of: value.log) ?? "", Date.formattedTime(value.time)]
+        let columns = [names.name(of: value.log) ?? "", Time(seconds: value.time).text]
         var line = try SecretBuffer()
         try line.append(Array((start(index + 1) + columns.map(\.printable).joined(separator: "\t") + "\t").utf8))
         if value.isRemoval {
             try line.append(Array("(removed)".utf8))
-        } else if let text = text(of: value) {
+        } else if let text = text(of: value, \.text) {
             try line.append(Array(text.printable.utf8))
         } else if let secret = value.secret {
             if revealing { try line.append(shown: secret) } else { try line.append("(a secret: --reveal)") }
@@ -95,7 +95,7 @@ extension ItemConflict {
     private struct ValueOutput: Encodable {
         var number: Int
         var device: String?
-        var time: String
+        var time: Time
         var text: String?
         var isRemoval: Bool
         var counts: Bool
@@ -105,7 +105,7 @@ extension ItemConflict {
 
         init(_ value: ItemConflict.Value, _ text: String?, _ names: DeviceNames, number: Int, counts: Bool) {
             (self.number, self.counts) = (number, counts)
-            (device, time) = (names.name(of: value.log), Date.formattedTime(value.time))
+            (device, time) = (names.name(of: value.log), Time(seconds: value.time))
             (self.text, isRemoval) = (text, value.isRemoval)
             item = value.item.map { ItemOutput(item: $0) }
             isHereOnly = value.item.map { _ in value.isHereOnly }

@@ -17,7 +17,8 @@ struct Device: ParsableCommand {
             """,
         subcommands: [
             DeviceList.self, DeviceApprove.self, DeviceRemove.self, DeviceSecretsList.self, DeviceResolve.self,
-        ])
+        ],
+        defaultSubcommand: DeviceList.self)
 }
 
 struct DeviceList: ParsableCommand {
@@ -31,8 +32,7 @@ struct DeviceList: ParsableCommand {
 
     func run() throws {
         let devices = try vault.fleetStatus().devices.map { DeviceSummary($0) }
-        guard json else { return try Output.write(devices.map { $0.line + "\n" }.joined()) }
-        try Output.json(devices)
+        try Output.list(devices, asJSON: json, named: "devices") { $0.line + "\n" }
     }
 }
 
@@ -42,16 +42,16 @@ struct DeviceSummary: Encodable {
     var role: String
     var isThis: Bool
     var isSilent: Bool
-    var lastHeard: String?
+    var lastHeard: Time?
 
     init(_ device: FleetDevice) {
         (id, name, role) = (device.id.text, device.name, device.role.label)
         (isThis, isSilent) = (device.isThis, device.isSilent)
-        lastHeard = device.isThis ? nil : device.lastHeard.map(Date.formattedTime)
+        lastHeard = device.isThis ? nil : device.lastHeard.map(Time.init(seconds:))
     }
 
     var line: String {
-        let heard = isThis ? "this device" : isSilent ? "silent" : lastHeard ?? "never heard from"
+        let heard = isThis ? "this device" : isSilent ? "silent" : lastHeard?.text ?? "never heard from"
         return "\(name.printable)\t\(role)\t\(heard)"
     }
 }

@@ -62,13 +62,13 @@ enum FleetCheck {
             return .warning(
                 """
                 the clock of \(name) or of this machine is wrong: its last change is dated \
-                \(Date.formattedTime(heard))
+                \(Time(seconds: heard).text)
                 """)
         }
         guard age > silence else { return nil }
         return .warning(
             """
-            the device \(name) was last heard from on \(Date.formattedTime(heard)): deleted items wait for it; sync \
+            the device \(name) was last heard from on \(Time(seconds: heard).text): deleted items wait for it; sync \
             it, or remove it
             """)
     }

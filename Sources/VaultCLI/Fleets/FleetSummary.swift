@@ -24,7 +24,7 @@ struct FleetSummary: Encodable {
     var pending: Int?
     var conflicts: Int?
     /// The time at which another device last had equal content.
-    var lastEqual: String?
+    var lastEqual: Time?
     var devices: [DeviceSummary]?
     var alarms: [AlarmOutput]?
     /// The agent's background syncs, by remote; left out if there are none.
@@ -51,7 +51,7 @@ struct FleetSummary: Encodable {
         onlySynchronizable = status.onlySynchronizable
         remotes = status.remotes.map(RemoteSummary.init)
         (pending, conflicts) = (status.pending, status.conflicts)
-        lastEqual = status.lastEqual.map(Date.formattedTime)
+        lastEqual = status.lastEqual.map(Time.init(seconds:))
         devices = status.devices.map(DeviceSummary.init)
         alarms = status.alarms.map { AlarmOutput($0, names) }
         self.status = status
@@ -122,7 +122,8 @@ struct FleetSummary: Encodable {
         for name in removals ?? [] { lines.append("removal     '\(name.printable)' waits for a remote") }
         for remote in remotes ?? [] {
             lines.append(
-                "remote      \(remote.url.printable) (\(remote.lastSync.map { "synced \($0)" } ?? "never synced"))")
+                "remote      \(remote.url.printable) (\(remote.lastSync.map { "synced \($0.text)" } ?? "never synced"))"
+            )
         }
         lines += (background ?? []).map { "background  \($0.line)" }
         lines += (background ?? []).compactMap(\.mendedLine).map { "mended      \($0)" }
@@ -130,9 +131,10 @@ struct FleetSummary: Encodable {
         lines.append("conflicts   \(ConflictCount.number(UInt64(status.conflicts)))")
         for device in (devices ?? []).filter({ !$0.isThis }) {
             lines.append(
-                "heard       \(device.name.printable): \(device.isSilent ? "never" : device.lastHeard ?? "never")")
+                "heard       \(device.name.printable): \(device.isSilent ? "never" : device.lastHeard?.text ?? "never")"
+            )
         }
-        lines.append("equal       \(lastEqual ?? "not compared yet")")
+        lines.append("equal       \(lastEqual?.text ?? "not compared yet")")
         lines += (alarms ?? []).map { "alarm       \($0.message)" }
         return lines
     }

@@ -78,6 +78,7 @@ struct History: ParsableCommand {
         try vault.access(.named(group), onlyReads: true).withVault { vault in
             let versions = deleted ? try deletedItems(in: vault) : try vault.versions(matching: query(reveal: reveal))
             guard !json else { return try VersionOutput.json(versions, revealing: reveal) }
+            if versions.isEmpty { Output.note("no deleted items") }
             try Output.write(versions.map { VersionOutput.line($0, showsItem: deleted) + "\n" }.joined())
         }
     }
@@ -108,7 +109,8 @@ struct History: ParsableCommand {
         for query in queries {
             found += try ifFound { () throws(VaultError) in try vault.deletedItems(matching: query) } ?? []
         }
-        guard !found.isEmpty else { throw CommandError(.notFound, "there are no deleted items") }
+        // The list of all may be empty; a search for one that finds none has failed.
+        guard !found.isEmpty || service == nil else { throw CommandError(.notFound, "there are no deleted items") }
         return found
     }
 
@@ -216,7 +218,7 @@ enum VersionOutput {
         let label = item[.label]?.displayText.printable ?? ""
         let what = showsItem ? "\(item.serviceName.printable)\t\((item[.account]?.displayText ?? "").printable)" : label
         let columns = [
-            "version \(item.record?.version ?? 0)", item.record?.modified.formattedTime ?? "", what,
+            "version \(item.record?.version ?? 0)", (item.record?.modified).map { Time($0).text } ?? "", what,
             version.isCurrent ? "current" : "",
         ]
         return columns.filter { !$0.isEmpty }.joined(separator: "\t")

@@ -34,25 +34,26 @@ struct PasskeyList: ParsableCommand {
 
     func run() throws {
         let found = try vault.access(.named(nil), onlyReads: true).withVault { try $0.passkeys(of: site?.lowercased()) }
-        let rows = found.map(Row.init)
-        guard !json else { return try Output.json(rows) }
-        try Output.write(rows.map(\.text).joined())
+        let name = "passkeys" + (site.map { " of \($0.printable)" } ?? "")
+        try Output.list(found.map(Row.init), asJSON: json, named: name, \.text)
     }
 
     private struct Row: Encodable {
         var site: String
         var user: String
         var displayName: String
-        var created: String?
+        var created: Time?
         var credential: String
 
         init(_ passkey: Passkey) {
             (site, user, displayName) = (passkey.relyingParty, passkey.names.user, passkey.names.display)
-            created = passkey.item.record?.created.formattedTime
+            created = (passkey.item.record?.created).map(Time.init)
             credential = Base64URL.encoded(passkey.credentialID)
         }
 
-        var text: String { [site, user, created ?? "", credential].map(\.printable).joined(separator: "\t") + "\n" }
+        var text: String {
+            [site, user, created?.text ?? "", credential].map(\.printable).joined(separator: "\t") + "\n"
+        }
     }
 }
 

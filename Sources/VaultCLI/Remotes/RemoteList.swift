@@ -22,7 +22,8 @@ struct Remote: ParsableCommand {
         subcommands: [
             RemoteAdd.self, RemoteList.self, RemoteRecoveryCode.self, RemoteRemove.self, RemoteServe.self,
             RemoteSQL.self,
-        ])
+        ],
+        defaultSubcommand: RemoteList.self)
 }
 
 struct RemoteList: ParsableCommand {
@@ -35,27 +36,18 @@ struct RemoteList: ParsableCommand {
 
     func run() throws {
         let remotes = try vault.fleetStatus().remotes.map { RemoteSummary($0) }
-        guard json else {
-            return try Output.write(
-                remotes.map { "\($0.url.printable)\t\($0.lastSync ?? "never")\n" }.joined())
+        try Output.list(remotes, asJSON: json, named: "remotes") {
+            "\($0.url.printable)\t\($0.lastSync?.text ?? "never")\n"
         }
-        try Output.json(remotes)
     }
 }
 
 struct RemoteSummary: Encodable {
     var url: String
-    var lastSync: String?
+    var lastSync: Time?
 
     init(_ remote: FleetStatus.Remote) {
         url = remote.url.text
-        lastSync = remote.lastSync.map(Date.formattedTime)
-    }
-}
-
-extension Date {
-    /// - Parameter seconds: the seconds since 2001-01-01T00:00:00Z.
-    static func formattedTime(_ seconds: Double) -> String {
-        Date(timeIntervalSinceReferenceDate: seconds).formattedTime
+        lastSync = remote.lastSync.map(Time.init(seconds:))
     }
 }

@@ -10,7 +10,7 @@ struct Slot: ParsableCommand {
         commandName: "slot",
         abstract: "List, add and remove ways to unlock the vault.",
         discussion: "Each slot opens the whole vault. There are at most eight, and at least one of them is for people.",
-        subcommands: [SlotList.self, SlotAdd.self, SlotRemove.self])
+        subcommands: [SlotList.self, SlotAdd.self, SlotRemove.self], defaultSubcommand: SlotList.self)
 }
 
 struct SlotList: ParsableCommand {
@@ -24,8 +24,7 @@ struct SlotList: ParsableCommand {
 
     func run() throws {
         let slots = try LockedVault(at: file.path()).slots.map(SlotSummary.init)
-        guard json else { return try Output.write(slots.map { $0.line + "\n" }.joined()) }
-        try Output.json(slots)
+        try Output.list(slots, asJSON: json, named: "slots") { $0.line + "\n" }
     }
 }
 
