@@ -25,16 +25,23 @@ struct CXFTests {
             #"{"version": {"major": 1}, "accounts": [{"items": []}, {"items": {}}]}"#,
             "account 2, line 1: an account without items"
         ),
-        (#"{"version": {"major": 1}, "accounts": [{"items": ["x"]}]}"#, "entry 1, line 1: an item without credentials"),
-        (
-            #"{"version": {"major": 1}, "accounts": [{"items": [{"credentials": {}}]}]}"#,
-            "entry 1, line 1: an item without credentials"
-        ),
-        (#"{"items": [{"credentials": [{}]}]}"#, "entry 1, line 1: a credential without a type"),
         (#"{"items": [{"credentials": [{"type": 7, "a": "#, "line 1: the text ends early"),
     ])
     func `what is no CXF is refused with its place`(_ text: String, _ expected: String) {
         #expect(flaw { _ = try CXF.logins(Document(text: text)) } == expected)
+    }
+
+    @Test func `an item or a credential that cannot be read is skipped, and the others come`() throws {
+        let good = #"{"id": "g", "title": "good", "credentials": [{}, {"type": "totp", "secret": "AAAA"}]}"#
+        let imported = try CXF.logins(
+            Document(
+                text: #"{"version": {"major": 1}, "accounts": [{"items": ["x", {"credentials": {}}, \#(good)]}]}"#))
+        #expect(imported.logins.map(\.title) == ["good"])
+        #expect(
+            imported.skipped.map { "\($0.place): \($0.reason)" } == [
+                "entry 1, line 1: an item without credentials", "entry 2, line 1: an item without credentials",
+                "entry 3: a credential without a type, in line 1",
+            ])
     }
 
     @Test func `a document that is cut anywhere is refused`() throws {

@@ -63,7 +63,10 @@ extension ImportWorld {
                 }
                 return Ended(status: status, message: message)
             },
-            read: { path in try Secret(text: files[path] ?? "") }, files: { _ in files.keys.sorted() },
+            read: { path in try Secret(text: files[path] ?? "") },
+            files: { _ in
+                (files.keys.sorted().filter { !$0.contains("\u{fffd}") }, files.keys.filter { $0.contains("\u{fffd}") })
+            },
             withScratch: { body in try body("/scratch") }, write: { _, _ in })
     }
 }

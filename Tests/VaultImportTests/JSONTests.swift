@@ -210,8 +210,6 @@ struct JSONTests {
         (#"{"encrypted": true, "items": []}"#, "the export is encrypted for its account, and only Bitwarden reads it"),
         (#"{"accounts": []}"#, "this is no JSON of Bitwarden's: it has no items"),
         ("[]", "this is no JSON of Bitwarden's: it has no items"),
-        (#"{"items": [{"name": "x"}]}"#, "entry 1, line 1: an entry without a type"),
-        (#"{"items": [7]}"#, "entry 1, line 1: an entry without a type"),
         (
             #"{"encrypted": true, "passwordProtected": true, "salt": "s", "kdfType": 0, "kdfIterations": 2000000000}"#,
             "too expensive"
@@ -233,6 +231,25 @@ struct JSONTests {
     ])
     func `another product's JSON, and what no product writes, is refused`(_ text: String, _ expected: String) {
         #expect(flaw { _ = try Bitwarden.logins(Document(text: text)) { try Secret(text: "pw") } } == expected)
+    }
+
+    @Test func `an entry that cannot be read is skipped, and the others come`() throws {
+        let bitwarden = try Bitwarden.logins(
+            Document(text: #"{"items": [7, {"name": "x"}, {"type": 1, "name": "y", "login": {}}]}"#)
+        ) { throw ImportError.wrongPassphrase }
+        let onePassword = try OnePassword.logins(
+            Document(
+                text: #"{"accounts": [{"vaults": [{"items": [7, {}, {"uuid": "a", "overview": {"title": "y"}}]}]}]}"#)
+        ) { _ in .absent }
+        let aegis = try Aegis.logins(
+            Document(
+                text: #"{"header": {}, "db": {"entries": [7, {"type": "totp"}, {"type": "totp", "name": "y", "#
+                    + #""info": {"secret": "AAAA"}}]}}"#)
+        ) { throw ImportError.wrongPassphrase }
+        for imported in [bitwarden, onePassword, aegis] {
+            #expect(imported.logins.map(\.title) == ["y"] && imported.skipped.count == 2)
+            #expect(imported.skipped.map(\.place) == ["entry 1, line 1", "entry 2, line 1"])
+        }
     }
 
     @Test func `what Bitwarden has no kind for goes out as a login, and no JSON is broken`() throws {

@@ -39,7 +39,8 @@ struct PassTests {
         #expect(try Self.login("GOPASS-SECRET-1.0\npassword: x\nuser: u\n").password?.text == "x")
     }
 
-    @Test func `a store is read by gpg, and what gpg cannot open ends it with the entry`() throws {
+    @Test func `a store is read by gpg, what gpg cannot open is skipped, and a key that opens nothing ends it`() throws
+    {
         let files = ["a.gpg": "", "b/c.gpg": "", ".gpg-id": "", ".git/x.gpg": "", "d.age": "", "readme": ""]
         let world = ImportWorld.made(
             files: files, run: { arguments, _ in (0, Array("pw of \(arguments.last ?? "")\n".utf8)) })
@@ -49,9 +50,56 @@ struct PassTests {
         #expect(imported.skipped.map(\.place) == ["entry 'd.age'"])
         let locked = ImportWorld.made(
             files: files, run: { arguments, _ in (arguments.last == "/store/b/c.gpg" ? 2 : 0, Array("x".utf8)) })
-        #expect(flaw { _ = try PassStore("/store", locked).logins() } == "gpg failed: entry 'b/c.gpg'")
+        let some = try PassStore("/store", locked).logins()
+        #expect(some.logins.map(\.title) == ["a"] && some.skipped.map(\.place) == ["entry 'd.age'", "entry 'b/c'"])
+        let foreign = ImportWorld.made(files: files, run: { _, _ in (2, []) }, message: "No secret key")
+        #expect(flaw { _ = try PassStore("/store", foreign).logins() } == "gpg failed: entry 'a.gpg'")
         #expect(
             flaw { _ = try PassStore("/store", .made()).logins() } == "there are no entries of pass in the directory")
+    }
+
+    private static func store(_ entries: [String: [UInt8]]) throws -> ImportedLogins {
+        let files = Dictionary(uniqueKeysWithValues: entries.keys.map { ($0 + ".gpg", "") })
+        let world = ImportWorld.made(
+            files: files,
+            run: { arguments, _ in
+                let name = arguments.last?.dropFirst("/store/".count).dropLast(".gpg".count) ?? ""
+                return (0, entries[String(name)] ?? [])
+            })
+        return try PassStore("/store", world).logins()
+    }
+
+    @Test func `names and texts that are not UTF-8 stop nothing, and are reported`() throws {
+        let imported = try Self.store([
+            "a": Array("pw\nlogin: J".utf8) + [0xfc, 0x72, 0x67] + Array("\n".utf8), "b": [0, 0xff, 1],
+            "c": Array("plain\n".utf8), "n\u{fffd}": [],
+        ])
+        #expect(imported.logins.map(\.title) == ["a", "b", "c"])
+        #expect(imported.logins[0].user == "Jürg" && imported.logins[0].password?.text == "pw")
+        #expect(imported.logins[1].password?.exposed == [0, 0xff, 1])
+        #expect(imported.skipped.map(\.place) == ["entry 'n\u{fffd}.gpg'"])
+        #expect(
+            imported.remarks == [
+                "entry 'a' is not UTF-8: its text is read as Latin-1",
+                "entry 'b' is not UTF-8: all of it is the secret",
+            ])
+    }
+
+    @Test func `files that gopass keeps in base64 are files again`() throws {
+        func text(_ password: String, _ content: String) -> [UInt8] {
+            Array(
+                (password + "\nContent-Disposition: attachment; filename=\"key.bin\"\n"
+                    + "Content-Transfer-Encoding: Base64\n\n" + content).utf8)
+        }
+        let imported = try Self.store([
+            "alone": text("", "AAEC\nAwQ=\n"), "beside": text("pw", "AAEC"), "flawed": text("", "not base64!"),
+        ])
+        #expect(imported.logins[0].password?.exposed == [0, 1, 2, 3, 4] && imported.logins[0].fields.isEmpty)
+        #expect(imported.logins[0].named == ["filename": "key.bin"])
+        #expect(imported.logins[1].password?.text == "pw")
+        #expect(imported.logins[1].attachments.map { "\($0.name) \($0.content.exposed)" } == ["key.bin [0, 1, 2]"])
+        #expect(imported.logins[2].texts["notes"] == "\nnot base64!\n")
+        #expect(imported.remarks == ["entry 'flawed' is not in base64 as it states: it stays a text"])
     }
 
     @Test func `what goes out for pass comes in the same`() throws {
@@ -89,6 +137,8 @@ struct PassTests {
         #expect(
             imported.logins[1].texts["otp"] == "otpauth://hotp/alone?secret=B&counter=1" && imported.skipped.count == 1)
         #expect(flaw { _ = try OTPAuth.logins(Document(text: "a\n")) } == "line 1: this is no otpauth:// URI")
+        let some = try OTPAuth.logins(Document(text: "otpauth://totp/x?secret=A\nb\notpauth://totp/y?secret=B\n"))
+        #expect(some.logins.map(\.title) == ["x", "y"] && some.skipped.map(\.place) == ["line 2"])
     }
 
     @Test func `variables become items of one service, and references stay`() throws {

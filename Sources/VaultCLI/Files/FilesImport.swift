@@ -44,26 +44,36 @@ enum FilesOptions {
 enum FileTree {
     /// Returns their relative paths, sorted. A symbolic link to a file counts as a file; links to directories are not
     /// followed.
-    static func names(below root: String) throws -> [String] {
+    ///
+    /// - Parameter unreadable: receives the path of each file and directory that cannot be read, instead of an error;
+    ///   its name may not be UTF-8, which U+FFFD stands for.
+    static func names(below root: String, unreadable: ((String) -> Void)? = nil) throws -> [String] {
         var names: [String] = []
-        try collect(root, "", &names)
+        try collect(root, "", &names, unreadable)
         return names.sorted()
     }
 
-    private static func collect(_ root: String, _ prefix: String, _ names: inout [String]) throws {
+    private static func collect(
+        _ root: String, _ prefix: String, _ names: inout [String], _ unreadable: ((String) -> Void)?
+    ) throws {
         let directory = prefix.isEmpty ? root : root + "/" + prefix
         let entries: [String]
         do { entries = try FileManager.default.contentsOfDirectory(atPath: directory) } catch {
+            if let unreadable, !prefix.isEmpty { return unreadable(prefix) }
             throw CommandError(.inputOutput, "cannot list the directory '\(directory.printable)'")
         }
         for entry in entries {
             let name = prefix.isEmpty ? entry : prefix + "/" + entry
             guard let own = try? FileStatus(at: root + "/" + name) else {
+                if let unreadable {
+                    unreadable(name)
+                    continue
+                }
                 throw CommandError(
                     .inputOutput, "cannot look at '\(name.printable)'", hint: "its name may not be UTF-8")
             }
             if own.kind == .directory {
-                try collect(root, name, &names)
+                try collect(root, name, &names, unreadable)
             } else if (try? FileStatus(at: root + "/" + name, followsLink: true))?.kind == .regular {
                 names.append(name)
             } else {

@@ -29,7 +29,11 @@ extension ImportWorld {
                 let tooLong = ImportError.tooLarge(nil)
                 return Secret(try SecretReader.read(file: path, limit: Layout.valueLimit, tooLong: tooLong))
             },
-            files: { directory in try FileTree.names(below: directory) },
+            files: { directory in
+                var unreadable: [String] = []
+                let names = try FileTree.names(below: directory) { unreadable.append($0) }
+                return (names, unreadable)
+            },
             withScratch: { body in
                 let scratch = try Scratch.make()
                 do { try body(scratch.path) } catch {

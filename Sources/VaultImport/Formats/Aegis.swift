@@ -35,7 +35,8 @@ package enum Aegis {
             let place = "entry \(index + 1)"
             guard let kind = entry["type"]?.text, let info = entry["info"], let key = try info["secret"]?.secret()
             else {
-                throw .malformed("\(place), line \(entry.line)", "an entry without a key")
+                imported.skip("\(place), line \(entry.line)", "an entry without a key")
+                continue
             }
             guard kinds.contains(kind) else {
                 imported.skip(place, "a kind that is not known")

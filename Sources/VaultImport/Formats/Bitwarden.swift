@@ -51,7 +51,8 @@ package enum Bitwarden {
         for (index, item) in items.elements.enumerated() {
             let place = "entry \(index + 1)"
             guard item.isObject, let type = item["type"]?.integer else {
-                throw .malformed("\(place), line \(item.line)", "an entry without a type")
+                imported.skip("\(place), line \(item.line)", "an entry without a type")
+                continue
             }
             var login = Login(id: item["id"]?.text, place: place, position: index + 1)
             login.title = item["name"]?.text ?? ""

@@ -32,6 +32,10 @@ package enum CXF {
             for (index, item) in items.elements.enumerated() {
                 let place = "\(prefix)entry \(index + 1)"
                 var reader = CXFItemReader(id: item["id"]?.text, place: place, position: index + 1)
+                guard item.isObject, item["credentials"]?.isArray == true else {
+                    imported.skip("\(place), line \(item.line)", "an item without credentials")
+                    continue
+                }
                 try reader.read(item, folders: folders[item["id"]?.text ?? ""] ?? [], sshKey)
                 if accounts.count > 1 { reader.login.addAttribute(CXFNames.account, name) }
                 imported.logins.append(reader.login)

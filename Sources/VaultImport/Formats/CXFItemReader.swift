@@ -19,14 +19,13 @@ struct CXFItemReader {
     mutating func read(
         _ item: JSONValue, folders: [String], _ sshKey: CXF.SSHKeyReading
     ) throws(ImportError) {
-        guard item.isObject, let credentials = item["credentials"], credentials.isArray else {
-            throw .malformed("\(login.place), line \(item.line)", "an item without credentials")
-        }
+        guard let credentials = item["credentials"] else { return }
         try readFrame(item, folders: folders)
         let isOfPasskeys = isOfPasskeys(credentials.elements)
         for credential in credentials.elements {
             guard credential.isObject, let type = credential["type"]?.text, !type.isEmpty else {
-                throw .malformed("\(login.place), line \(credential.line)", "a credential without a type")
+                skipped.append("a credential without a type, in line \(credential.line)")
+                continue
             }
             let number = counts[type, default: 0] + 1
             counts[type] = number

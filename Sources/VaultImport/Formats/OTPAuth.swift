@@ -14,8 +14,14 @@ package enum OTPAuth {
             guard !line.isEmpty else { continue }
             guard let split = label(document, line) else {
                 let isMigration = document.bytes.withBytes { $0.starts(line, with: "otpauth-migration://") }
-                guard isMigration else { throw .malformed(place, "this is no otpauth:// URI") }
-                imported.skip(place, "several keys in one of Google's own codes: export them as otpauth:// URIs")
+                guard isMigration || !imported.logins.isEmpty || !imported.skipped.isEmpty else {
+                    throw .malformed(place, "this is no otpauth:// URI")
+                }
+                imported.skip(
+                    place,
+                    isMigration
+                        ? "several keys in one of Google's own codes: export them as otpauth:// URIs"
+                        : "this is no otpauth:// URI")
                 continue
             }
             let login = try login(document, line, label: split, place)

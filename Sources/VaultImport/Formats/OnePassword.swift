@@ -20,15 +20,18 @@ package struct OnePassword {
                 guard let content = try member("files/" + name, limit: Layout.valueLimit) else { return .absent }
                 return .content(content)
             } catch {
-                guard case .tooLarge = error else { throw error }
-                return .tooLarge
+                switch error {
+                case .tooLarge: return .tooLarge
+                case .program: return .damaged
+                default: throw error
+                }
             }
         }
     }
 
     package enum Attachment {
         case content(Secret)
-        case absent, tooLarge
+        case absent, tooLarge, damaged
     }
 
     /// Returns a member of the archive; `nil` if there is none.
@@ -65,7 +68,8 @@ package struct OnePassword {
                 let item = entry["item"] ?? entry
                 let place = "entry \(number)"
                 guard item.isObject, let overview = item["overview"] else {
-                    throw .malformed("\(place), line \(entry.line)", "an entry without an overview")
+                    imported.skip("\(place), line \(entry.line)", "an entry without an overview")
+                    continue
                 }
                 var login = Login(id: item["uuid"]?.text, place: place, position: number)
                 login.folder = folder
@@ -172,8 +176,9 @@ package struct OnePassword {
             case .content(let content):
                 let isTaken = login.attachments.contains { $0.name == name }
                 login.attachments.append(Login.Attachment(name: isTaken ? "\(id) \(name)" : name, content: content))
-            case .absent: imported.skip(login.place, "an attachment, which the archive has not")
-            case .tooLarge: imported.skip(login.place, "an attachment has more than 16 MiB")
+            case .absent: imported.skip(login.place, "the attachment '\(name)', which the archive has not")
+            case .tooLarge: imported.skip(login.place, "the attachment '\(name)' has more than 16 MiB")
+            case .damaged: imported.skip(login.place, "the attachment '\(name)', which unzip does not give")
             }
         }
     }

@@ -16,7 +16,7 @@ package struct PassStore {
     package init(_ directory: String, _ world: ImportWorld) { (self.directory, self.world) = (directory, world) }
 
     package func logins() throws(ImportError) -> ImportedLogins {
-        let files = try outside { try world.files(directory) }
+        let (files, unreadable) = try outside { try world.files(directory) }
         // Skips the hidden files of git and gopass.
         let names = files.filter { !$0.hasPrefix(".") && !$0.contains("/.") }
         let encrypted = names.filter { $0.hasSuffix(PassStore.suffix) }
@@ -24,19 +24,31 @@ package struct PassStore {
         for name in names where name.hasSuffix(".age") {
             imported.skip("entry '\(name)'", "it is encrypted by age: 'gopass convert' makes a store of GnuPG's of it")
         }
+        for name in unreadable where !name.hasPrefix(".") && !name.contains("/.") {
+            imported.skip("entry '\(name)'", "it cannot be read, or its name is not UTF-8")
+        }
         guard !encrypted.isEmpty || !imported.skipped.isEmpty else {
             throw .otherFormat("there are no entries of pass in the directory", hint: "name the store's directory")
         }
         // Decrypts the first file alone: gpg may have to ask for the passphrase of the key.
-        if let first = encrypted.first { try append(opened(first), first, &imported) }
-        let rest = Array(encrypted.dropFirst())
-        for (number, content) in try openedAtOnce(rest).enumerated() { try append(content, rest[number], &imported) }
+        var contents: [Content] = []
+        if let first = encrypted.first {
+            contents.append(try opened(first))
+            if case .failed(let failure, isOfKey: true) = contents[0] { throw failure }
+        }
+        contents += try openedAtOnce(Array(encrypted.dropFirst()))
+        let failures = contents.compactMap { if case .failed(let failure, _) = $0 { failure } else { nil } }
+        // A key that opens nothing is no flaw of an entry.
+        if let failure = failures.first, failures.count == contents.count { throw failure }
+        for (content, name) in zip(contents, encrypted) { try append(content, name, &imported) }
         return imported
     }
 
     private enum Content: Sendable {
         case opened(Secret)
         case tooLarge
+        /// - Parameter isOfKey: whether the key could not be used, as with a passphrase that nobody types.
+        case failed(ImportError, isOfKey: Bool)
     }
 
     private func opened(_ name: String) throws(ImportError) -> Content {
@@ -45,11 +57,16 @@ package struct PassStore {
                 of: ["gpg", "--quiet", "--batch", "--decrypt", "--", directory + "/" + name], limit: Layout.valueLimit,
                 package: "gnupg", place: "entry '\(name)'")
             guard ended.status == 0 else {
-                throw .program(
+                let isMissing = ended.message.contains("No secret key")
+                let isLocked = ["ancel", "inentry", "ioctl", "imeout", "No agent"].contains {
+                    ended.message.contains($0)
+                }
+                let failure = ImportError.program(
                     "gpg", "entry '\(name)'",
-                    hint: ended.message.contains("No secret key")
+                    hint: isMissing
                         ? "the key that opens it is not here: 'gpg --list-secret-keys'"
                         : "the key may be locked, and nobody can be asked: open one entry with 'pass show' first")
+                return .failed(failure, isOfKey: isLocked && !isMissing)
             }
             return .opened(bytes)
         } catch {
@@ -97,8 +114,67 @@ package struct PassStore {
         let place = "entry '\(path)'"
         switch content {
         case .tooLarge: imported.skip(place, "it has more than 16 MiB")
-        case .opened(let secret): imported.logins.append(try PassStore.login(secret, path: path, place: place))
+        case .failed: imported.skip(place, "gpg does not open it: see what 'pass show' says of it")
+        case .opened(let secret):
+            let (text, remark) = try PassStore.readable(secret)
+            if let remark { imported.remarks.append("\(ImportedLogins.bounded(place)) is not UTF-8: \(remark)") }
+            let login = try PassStore.login(text, path: path, place: place)
+            if login.fields.contains(where: { $0.name.lowercased() == PassStore.encoding }) {
+                imported.remarks.append(
+                    "\(ImportedLogins.bounded(place)) is not in base64 as it states: it stays a text")
+            }
+            imported.logins.append(login)
         }
+    }
+
+    /// Returns a text in Latin-1 as UTF-8, and anything else as it is, with what was done if it is not UTF-8.
+    private static func readable(_ secret: Secret) throws(ImportError) -> (Secret, remark: String?) {
+        guard !secret.isUTF8 else { return (secret, nil) }
+        let isText = secret.withBytes { bytes in
+            bytes.indices.allSatisfy {
+                [0x09, 0x0a, 0x0d].contains(bytes[$0]) || (bytes[$0] & 0x7f) >= 0x20 && bytes[$0] != 0x7f
+            }
+        }
+        guard isText else { return (secret, "all of it is the secret") }
+        let text = try secured { () throws(CryptoError) in
+            var buffer = try SecretBuffer(capacity: 2 * secret.count)
+            try secret.withBytes { bytes throws(CryptoError) in
+                for index in bytes.indices {
+                    let byte = bytes[index]
+                    if byte < 0x80 {
+                        try buffer.append(byte)
+                    } else {
+                        try buffer.append([0xc0 | byte >> 6, 0x80 | byte & 0x3f])
+                    }
+                }
+            }
+            return Secret(try buffer.take())
+        }
+        return (text, "its text is read as Latin-1")
+    }
+
+    /// The headers by which gopass states that the rest of a text is a file in base64 (RFC 2045, 6; RFC 2183).
+    private static let encoding = "content-transfer-encoding"
+    private static let disposition = "content-disposition"
+
+    /// Returns the file that an entry of gopass' contains; `nil` if it is none, or not in base64.
+    private static func file(_ rest: Secret, _ login: Login) throws(ImportError) -> (name: String, content: Secret)? {
+        func header(_ name: String) -> String? {
+            login.fields.first { $0.name.lowercased() == name }?.secret.plainText
+        }
+        guard header(encoding)?.lowercased() == "base64", let stated = header(disposition) else { return nil }
+        let text = try secured { () throws(CryptoError) in
+            var buffer = try SecretBuffer(capacity: rest.count)
+            try rest.withBytes { bytes throws(CryptoError) in
+                for index in bytes.indices where ![0x20, 0x09, 0x0a, 0x0d].contains(bytes[index]) {
+                    try buffer.append(bytes[index])
+                }
+            }
+            return Secret(try buffer.take())
+        }
+        let content = try text.withBytes { bytes throws(ImportError) in try Secret.decoding(base64: bytes) }
+        let name = stated.firstRange(of: "filename=").map { stated[$0.upperBound...].filter { $0 != "\"" } } ?? ""
+        return content.map { (name.isEmpty ? "file" : String(name), $0) }
     }
 
     /// Parses a decrypted file: the password in the first line, known keys below; the rest stays secret, as it was.
@@ -133,7 +209,19 @@ package struct PassStore {
             }
         }
         let isBlank = rest.withBytes { bytes in bytes.indices.allSatisfy { [0x0a, 0x20, 0x2d].contains(bytes[$0]) } }
-        if !isBlank { login.addField("notes", try secured { () throws(CryptoError) in Secret(try rest.take()) }) }
+        let text = try secured { () throws(CryptoError) in Secret(try rest.take()) }
+        if let (name, content) = try file(text, login) {
+            login.fields.removeAll { [encoding, disposition].contains($0.name.lowercased()) }
+            // A file alone is the secret, as it is of an entry with other bytes.
+            if login.password == nil {
+                login.password = content
+                login.addAttribute("filename", name)
+            } else {
+                login.attachments = [Login.Attachment(name: name, content: content)]
+            }
+        } else if !isBlank {
+            login.addField(ImportNames.notes, text)
+        }
         if let url = login.urls.first, WebAddress(url) != nil { login.address = .ofURL }
         return login
     }
@@ -142,10 +230,11 @@ package struct PassStore {
     private static func take(
         _ line: Range<Int>, _ document: Document, _ login: inout Login
     ) throws(ImportError) -> Bool {
-        let (isURI, split, value) = document.bytes.withBytes { bytes -> (Bool, Int?, Range<Int>) in
+        let (isURI, isAddress, split, value) = document.bytes.withBytes { bytes -> (Bool, Bool, Int?, Range<Int>) in
             let split = bytes.firstIndex(of: UInt8(ascii: ":"), in: line)
             let value = split.map { bytes.trimmed($0 + 1..<line.upperBound) } ?? line.lowerBound..<line.lowerBound
-            return (bytes.starts(line, with: "otpauth://"), split, value)
+            let isAddress = URLParts(bytes.extracting(line))?.scheme != nil
+            return (bytes.starts(line, with: "otpauth://"), isAddress, split, value)
         }
         if isURI {
             login.addField(ImportNames.otp, try document.secret(line))
@@ -153,8 +242,7 @@ package struct PassStore {
         }
         guard let split, !value.isEmpty else { return false }
         let name = document.text(line.lowerBound..<split)
-        let isAddress = document.bytes.withBytes { $0.starts(split..<line.upperBound, with: "://") }
-        if isAddress, !name.contains(" ") {
+        if isAddress {
             login.urls.append(document.text(line))
             return true
         }

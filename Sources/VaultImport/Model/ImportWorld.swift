@@ -23,8 +23,9 @@ package struct ImportWorld: Sendable {
     package var run: Run
     /// Reads a file.
     package var read: @Sendable (_ path: String) throws -> Secret
-    /// Returns the paths of the regular files below a directory, sorted.
-    package var files: @Sendable (_ directory: String) throws -> [String]
+    /// Returns the paths of the regular files below a directory, sorted, and those of what cannot be read there, such
+    /// as names that are not UTF-8.
+    package var files: @Sendable (_ directory: String) throws -> (names: [String], unreadable: [String])
     /// Makes a directory in memory that only the user can read, and wipes its files at the end.
     package var withScratch: @Sendable (_ body: (_ directory: String) throws -> Void) throws -> Void
     /// Writes a new file with mode 0600.
@@ -34,7 +35,7 @@ package struct ImportWorld: Sendable {
 
     package init(
         run: @escaping Run, read: @escaping @Sendable (String) throws -> Secret,
-        files: @escaping @Sendable (String) throws -> [String],
+        files: @escaping @Sendable (String) throws -> (names: [String], unreadable: [String]),
         withScratch: @escaping @Sendable ((String) throws -> Void) throws -> Void,
         write: @escaping @Sendable (Secret, String) throws -> Void,
         progress: @escaping @Sendable (Double) -> Void = { _ in }

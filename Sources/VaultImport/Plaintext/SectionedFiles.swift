@@ -14,7 +14,7 @@ private struct Setting {
 
 extension Document {
     /// Returns the settings of sections `[name]`; comments begin with # or ;.
-    fileprivate func settings() throws(ImportError) -> [Setting] {
+    fileprivate func settings(_ found: inout Plaintext.Found) throws(ImportError) -> [Setting] {
         var settings: [Setting] = []
         var section = ""
         for (index, (line, whole)) in zip(lines, wholeLines).enumerated() {
@@ -32,7 +32,10 @@ extension Document {
                 section = self.text(text.lowerBound + 1..<text.upperBound - 1)
                 continue
             }
-            guard let split else { throw .malformed(place, "this is not NAME = VALUE") }
+            guard let split else {
+                found.stays(place, "what is not NAME = VALUE")
+                continue
+            }
             let (name, value) = bytes.withBytes { bytes in
                 (bytes.trimmed(text.lowerBound..<split), bytes.trimmed(split + 1..<text.upperBound))
             }
@@ -49,7 +52,7 @@ enum AWSCredentials {
         var found = Plaintext.Found()
         var profiles: [String] = []
         var settings: [String: [Setting]] = [:]
-        for setting in try document.settings() {
+        for setting in try document.settings(&found) {
             if settings[setting.section] == nil { profiles.append(setting.section) }
             settings[setting.section, default: []].append(setting)
         }
@@ -86,7 +89,7 @@ enum CargoCredentials {
 
     static func logins(_ document: Document) throws(ImportError) -> Plaintext.Found {
         var found = Plaintext.Found()
-        for setting in try document.settings() {
+        for setting in try document.settings(&found) {
             guard setting.name == "token" else {
                 if setting.section == "registries" || setting.name.hasSuffix(".token") {
                     found.imported.skip(setting.place, "a table in a line: write [registries.NAME] and token = \"…\"")
@@ -113,7 +116,10 @@ enum CargoCredentials {
                 else { return nil }
                 return range.lowerBound + 1..<end
             }
-            guard let value else { throw .malformed(setting.place, "this is no token between quotes") }
+            guard let value else {
+                found.stays(setting.place, "a token that is not between quotes")
+                continue
+            }
             var login = Login(id: registry, place: setting.place)
             login.title = setting.section == "registry" ? "crates.io" : registry
             login.address = .service("cargo:\(registry)")
@@ -143,7 +149,10 @@ enum GitHubHosts {
                 )
             }
             guard !isComment else { continue }
-            guard let split else { throw .malformed(place, "this is not NAME: VALUE") }
+            guard let split else {
+                found.stays(place, "what is not NAME: VALUE")
+                continue
+            }
             let indent = text.lowerBound - line.lowerBound
             while let last = blocks.last, last.indent >= indent { blocks.removeLast() }
             let name = document.text(scalar(text.lowerBound..<split, document) ?? text.lowerBound..<split)
@@ -160,7 +169,10 @@ enum GitHubHosts {
             switch name {
             case "user": users[host] = value.map(document.text) ?? ""
             case "oauth_token":
-                guard let value else { throw .malformed(place, "this is no token, plain or between quotes") }
+                guard let value else {
+                    found.stays(place, "a token that is neither plain nor between quotes")
+                    continue
+                }
                 guard !value.isEmpty else {
                     found.imported.skip(place, "it has no token")
                     continue
@@ -239,7 +251,10 @@ enum PostgresPasswords {
             }
             guard !isComment else { continue }
             let parts = parts(document, line)
-            guard parts.count == 5 else { throw .malformed(place, "this is not host:port:database:user:password") }
+            guard parts.count == 5 else {
+                found.stays(place, "what is not host:port:database:user:password")
+                continue
+            }
             let names = parts.prefix(4).map { unescaped(document.text($0)) }
             var attributes: [Attribute: AttributeValue] = [
                 .server: .string(names[0]), .protocolName: .string("postgresql"),
