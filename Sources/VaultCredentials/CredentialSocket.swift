@@ -11,10 +11,11 @@ internal import VaultLoop
 package final class CredentialSocket {
     private let server: SocketServer
 
-    /// Clients wait for a place: closing without a byte would start the unit with an empty credential. A client that
-    /// does not read is disconnected soon, since the unit waits as well.
+    /// Clients wait for a place: closing without a byte would start the unit with an empty credential. Each unit has a
+    /// process of its own, with one connection at a time, so only other programs exceed their share. A client that does
+    /// not read is disconnected soon, since the unit waits as well.
     private static let rules = SocketServer.Rules(
-        servesAtOnce: true, mostClients: 64, refusesMore: false, sendingPatience: 5)
+        servesAtOnce: true, Places(most: 64), refusesMore: false, sendingPatience: 5)
 
     /// Listens on a descriptor.
     ///
@@ -22,8 +23,13 @@ package final class CredentialSocket {
     ///   - descriptor: a bound socket. Closed with the value, or if this returns `nil`.
     ///   - report: receives each refusal and its reason, for the journal.
     package init?(_ descriptor: Int32, house: any DoorHouse, report: @escaping @Sendable (String) -> Void) {
-        let server = SocketServer(descriptor, CredentialSocket.rules) {
-            CredentialClient(descriptor: $0.descriptor, user: $0.user, house: house, report: report)
+        let reports = LimitedReport(report)
+        let server = SocketServer(descriptor, CredentialSocket.rules) { peer in
+            // systemd binds its socket to the request. Another program has no use for an answer.
+            CredentialRequest(peer: peer.descriptor).map {
+                CredentialClient(
+                    descriptor: peer.descriptor, user: peer.user, request: $0, house: house, reports: reports)
+            }
         }
         guard let server else { return nil }
         self.server = server
@@ -35,8 +41,9 @@ package final class CredentialSocket {
 private struct CredentialClient: SocketClient {
     let descriptor: Int32
     let user: UInt32
+    let request: CredentialRequest
     let house: any DoorHouse
-    let report: @Sendable (String) -> Void
+    let reports: LimitedReport
 
     /// The size from which systemd rejects a credential, in bytes.
     private static let limit = 1 << 20
@@ -51,7 +58,7 @@ private struct CredentialClient: SocketClient {
                 _ = unsafe bytes.withUnsafeBytes { unsafe clinux_send(descriptor, $0.baseAddress, $0.count, 0) }
             }
         } catch {
-            report(error.text)
+            reports.note(error.text)
             // Closing without a byte would start the unit with an empty credential; systemd refuses a credential of
             // this size.
             let zeros = [UInt8](repeating: 0, count: CredentialClient.limit + 1)
@@ -61,9 +68,9 @@ private struct CredentialClient: SocketClient {
     }
 
     private func secret() throws(CredentialRefusal) -> Secret {
-        let (request, client) = try request()
+        let client = try client()
         let found: Result<Secret, CredentialRefusal.Reason>
-        do throws(VaultError) { found = try find(request, for: client) } catch {
+        do throws(VaultError) { found = try find(for: client) } catch {
             switch error {
             case .locked: found = .failure(.locked)
             case .accessGroupDenied, .agent(.refused): found = .failure(.notAllowed)
@@ -74,9 +81,7 @@ private struct CredentialClient: SocketClient {
         do throws(CredentialRefusal.Reason) { return try found.get() } catch { throw CredentialRefusal(request, error) }
     }
 
-    private func find(
-        _ request: CredentialRequest, for client: DoorClient?
-    ) throws(VaultError) -> Result<Secret, CredentialRefusal.Reason> {
+    private func find(for client: DoorClient?) throws(VaultError) -> Result<Secret, CredentialRefusal.Reason> {
         guard let agent = try house.agent(for: client, in: [CredentialRequest.group]) else { return .failure(.noAgent) }
         guard agent.greeting.access == .full else { return .failure(.notAllowed) }
         for service in request.services {
@@ -90,21 +95,24 @@ private struct CredentialClient: SocketClient {
         return .failure(.absent)
     }
 
-    /// Reads the request from the name of the client's socket. Every process may bind the name that systemd binds. A
-    /// process of root is trusted. A process of the own user gets what the agent would give it: a process of the user's
-    /// manager is the one that becomes the unit's, and is already in the unit's control group.
-    ///
-    /// - Returns: the request, and the client on whose behalf the agent is asked; `nil` for this process.
-    private func request() throws(CredentialRefusal) -> (CredentialRequest, DoorClient?) {
-        guard user == 0 || user == geteuid() else { throw CredentialRefusal(nil, .notSystemd) }
+    /// Returns the client on whose behalf the agent is asked; `nil` for this process. Every process may bind the name
+    /// that systemd binds. A process of root is trusted. A process of the own user gets what the agent would give it: a
+    /// process of the user's manager is the one that becomes the unit's, and is already in the unit's control group.
+    private func client() throws(CredentialRefusal) -> DoorClient? {
+        guard user == 0 || user == geteuid() else { throw CredentialRefusal(request, .notSystemd) }
+        guard user == geteuid() else { return nil }
+        guard let client = DoorClient(peer: descriptor) else { throw CredentialRefusal(request, .notSystemd) }
+        return client
+    }
+}
+
+extension CredentialRequest {
+    /// Reads the request from the name of the client's socket.
+    fileprivate init?(peer descriptor: Int32) {
         var name = [UInt8](repeating: 0, count: 256)
         let count = unsafe clinux_unix_name(descriptor, 1, &name, name.count)
-        guard count > 0, let request = CredentialRequest(Array(name[..<count])) else {
-            throw CredentialRefusal(nil, .notSystemd)
-        }
-        guard user == geteuid() else { return (request, nil) }
-        guard let client = DoorClient(peer: descriptor) else { throw CredentialRefusal(request, .notSystemd) }
-        return (request, client)
+        guard count > 0 else { return nil }
+        self.init(Array(name[..<count]))
     }
 }
 
@@ -115,16 +123,13 @@ private struct CredentialRefusal: Error {
         case failed(VaultError)
     }
 
-    let request: CredentialRequest?
+    let request: CredentialRequest
     let reason: Reason
 
-    init(_ request: CredentialRequest?, _ reason: Reason) { (self.request, self.reason) = (request, reason) }
+    init(_ request: CredentialRequest, _ reason: Reason) { (self.request, self.reason) = (request, reason) }
 
     /// The text for the journal: made of systemd's own names, in which a terminal finds no control characters.
-    var text: String {
-        let what = request.map { "the credential \($0.id) of \($0.unit)" } ?? "a credential"
-        return "\(what) is refused: \(why)"
-    }
+    var text: String { "the credential \(request.id) of \(request.unit) is refused: \(why)" }
 
     private var why: String {
         switch reason {

@@ -25,6 +25,8 @@ package final class Listener {
     /// No connection is accepted before this time: the process had no free descriptor.
     private var acceptsFrom: SuspendingClock.Instant?
 
+    /// The most connections that are accepted before the others have their turn.
+    package static let mostAtOnce = 64
     /// The pause after a failure to accept a connection.
     private static let pause = Duration.milliseconds(100)
 

@@ -11,8 +11,15 @@ package protocol SocketClient: Sendable {
     /// - Returns: `false` if the connection is to end.
     func serve() -> Bool
 
-    /// Called when the client disconnects during ``serve()``, or the server ends.
+    /// Called when the client disconnects during ``serve()``, or loses its place, or the server ends.
     func hangUp()
+
+    /// The use of the connection after an answer, before the next request.
+    var use: Places.Use { get }
+}
+
+extension SocketClient {
+    package var use: Places.Use { .idle }
 }
 
 /// A socket whose clients may wait for a person or the vault, each without blocking the others. One thread waits for
@@ -22,31 +29,47 @@ package actor SocketServer {
     package struct Rules: Sendable {
         /// Whether a client is served when it connects, or when it has sent something.
         let servesAtOnce: Bool
-        /// The maximum number of clients at once.
-        let mostClients: Int
-        /// Whether a client beyond the maximum is disconnected, or waits.
+        let places: Places
+        /// Whether a client for which no other one gives way is disconnected, or waits.
         let refusesMore: Bool
         /// The timeout for a client that does not read, in seconds.
         let sendingPatience: Int
 
-        package init(servesAtOnce: Bool, mostClients: Int, refusesMore: Bool, sendingPatience: Int) {
+        package init(servesAtOnce: Bool, _ places: Places, refusesMore: Bool, sendingPatience: Int) {
             self.servesAtOnce = servesAtOnce
-            self.mostClients = mostClients
+            self.places = places
             self.refusesMore = refusesMore
             self.sendingPatience = sendingPatience
         }
     }
 
-    private final class Served {
+    private final class Served: PlaceHolder {
         let socket: Descriptor
         let client: any SocketClient
+        let claim: PlaceClaim
         let queue = DispatchQueue(label: "vault.socket.client")
         var isBusy = false
         var hasHungUp = false
+        /// Whether the client has given way while it was served, and ends with that.
+        var isEnding = false
+        private var hasAsked = false
+        private(set) var lastUse = SuspendingClock.now
 
-        init(_ socket: consuming Descriptor, _ client: any SocketClient) {
+        init(_ socket: consuming Descriptor, _ client: any SocketClient, _ claim: PlaceClaim) {
             self.socket = socket
             self.client = client
+            self.claim = claim
+        }
+
+        var use: Places.Use { isBusy ? .busy : hasAsked ? client.use : .none }
+
+        func begin() { (isBusy, hasAsked, lastUse) = (true, true, .now) }
+
+        /// Ends the service of a client, which is sent nothing more: neither sending nor receiving waits any longer.
+        func giveWay() {
+            (hasHungUp, isEnding) = (true, true)
+            shutdown(socket.number, Int32(SHUT_RDWR))
+            client.hangUp()
         }
     }
 
@@ -118,20 +141,35 @@ package actor SocketServer {
         return wait
     }
 
-    private var canAccept: Bool { rules.refusesMore || clients.count < rules.mostClients }
+    private var holders: [Served] { clients.values.filter { !$0.isEnding } }
+
+    private var canAccept: Bool {
+        rules.refusesMore || clients.count < rules.places.most || rules.places.canAdmit(to: holders)
+    }
 
     private func accept() {
-        while canAccept, let peer = listener?.accept() {
-            guard clients.count < rules.mostClients, let client = client(peer) else { continue }
-            let descriptor = peer.descriptor
-            clients[descriptor] = Served(peer.takeSocket(), client)
-            if rules.servesAtOnce { serve(descriptor) }
+        // Clients that connect without end do not keep the others waiting.
+        for _ in 0..<Listener.mostAtOnce {
+            guard canAccept, let peer = listener?.accept() else { return }
+            guard let client = client(peer) else { continue }
+            let (descriptor, claim) = (peer.descriptor, PlaceClaim(peer.process))
+            let new = Served(peer.takeSocket(), client, claim)
+            clients[descriptor] = new
+            if clients.count > rules.places.most { makeRoom(for: new) }
+            if rules.servesAtOnce, clients[descriptor] === new { serve(descriptor) }
         }
+    }
+
+    private func makeRoom(for new: Served) {
+        let holders = holders
+        guard holders.count > rules.places.most else { return }
+        let leaving = rules.places.yielding(to: new, among: holders)
+        if leaving.isBusy { leaving.giveWay() } else { clients[leaving.socket.number] = nil }
     }
 
     private func serve(_ descriptor: Int32) {
         guard let served = clients[descriptor] else { return }
-        served.isBusy = true
+        served.begin()
         served.queue.async { [client = served.client] in
             let goesOn = client.serve()
             self.execute { $0.served(descriptor, goesOn) }
@@ -139,7 +177,7 @@ package actor SocketServer {
     }
 
     private func served(_ descriptor: Int32, _ goesOn: Bool) {
-        if !goesOn || listener == nil { return clients[descriptor] = nil }
+        if !goesOn || listener == nil || clients[descriptor]?.isEnding == true { return clients[descriptor] = nil }
         clients[descriptor]?.isBusy = false
         // Data that the client sent before it disconnected are still read.
         clients[descriptor]?.hasHungUp = false

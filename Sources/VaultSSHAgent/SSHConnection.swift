@@ -31,6 +31,9 @@ final class SSHConnection: SocketClient {
 
     func hangUp() { line.end() }
 
+    /// A connection that is bound to a host cannot be replaced by its client in the middle of an authentication.
+    var use: Places.Use { state.withLock { $0.session?.isBound == true ? .held : .idle } }
+
     func serve() -> Bool {
         state.withLock { state in
             let received = state.inbox.fill { room in

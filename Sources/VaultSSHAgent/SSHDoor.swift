@@ -10,8 +10,9 @@ package final class SSHDoor: Sendable {
     private let agent: SSHAgent
     private let server: SocketServer
 
-    /// The maximum number of clients at once: each shell on another machine with a forwarded agent is one.
-    static let mostConnections = 512
+    /// The clients at once: each shell on another machine with a forwarded agent is one. All those of a machine belong
+    /// to the process of ssh that is connected to it.
+    static let places = Places(most: 512)
 
     /// Listens, and serves the keys of a vault through its agent.
     ///
@@ -41,13 +42,14 @@ package final class SSHDoor: Sendable {
         _ descriptor: Int32, _ keyring: any SSHKeyring, _ person: any SSHPerson, keepsKeys: Bool,
         _ note: @escaping @Sendable (String) -> Void
     ) {
+        let reports = LimitedReport(note)
         let agent = SSHAgent(keyring, person, keepsKeys: keepsKeys) { refusal in
-            if refusal == .securityKey { note(SSHDoor.ofSecurityKey) }
+            if refusal == .securityKey { reports.note(SSHDoor.ofSecurityKey) }
         }
         let server = SocketServer(
             descriptor,
             SocketServer.Rules(
-                servesAtOnce: false, mostClients: SSHDoor.mostConnections, refusesMore: true,
+                servesAtOnce: false, SSHDoor.places, refusesMore: true,
                 sendingPatience: SSHConnection.patience),
             chore: {
                 agent.removeEnded()

@@ -18,15 +18,21 @@ struct SSHSession: Sendable {
     /// Whether a host was announced without a valid proof.
     private var hasFailed = false
     /// The certificates removed together with their keys: ssh-add(1) removes the key first, and then its certificate.
-    var removed: Set<[UInt8]> = []
+    var removed: Set<[UInt8]> = [] {
+        didSet { if removed.count > SSHSession.mostRemoved { removed = oldValue } }
+    }
 
     private static let mostBindings = 16
+    private static let mostRemoved = 64
     private static let longestSession = 128
 
     init(_ client: DoorClient) { self.client = client }
 
     /// Whether requests come from another machine, or may do so.
     var isForwarded: Bool { hasFailed || bindings.contains(where: \.isForwarding) }
+
+    /// Whether a host was announced.
+    var isBound: Bool { hasFailed || !bindings.isEmpty }
 
     /// Records a host.
     ///

@@ -25,6 +25,7 @@ package final class AgentServer: Sendable {
 
     /// The most connections at once.
     package static let mostClients = 64
+    static let places = Places(most: mostClients)
 
     private struct State {
         var policy: AccessPolicy

@@ -21,8 +21,7 @@ actor Connections {
 
     /// The most connections that wait to be accepted.
     private static let backlog: Int32 = 64
-    /// The idle time after which a connection may be closed in favour of a new one, whose client opens another when
-    /// necessary, and after which an agent rests.
+    /// The idle time after which an agent rests.
     private static let idleEnough = Duration.seconds(10)
 
     /// - Parameter listener: a bound socket. Closed by ``stopListening()``, or if this throws.
@@ -77,7 +76,13 @@ actor Connections {
             if let events = ready[session.descriptor] { session.take(events) }
             if session.isClosed { remove(number) }
         }
-        if listener?.isCalled(ready) == true { while let peer = listener?.accept() { accept(peer) } }
+        if listener?.isCalled(ready) == true {
+            // Clients that connect without end do not keep the others waiting.
+            for _ in 0..<Listener.mostAtOnce {
+                guard let peer = listener?.accept() else { break }
+                accept(peer)
+            }
+        }
         timers.fire()
         for (number, session) in sessions where session.isClosed { remove(number) }
         var wait = SocketLoop.Wait(patience: timers.rest)
@@ -110,26 +115,12 @@ actor Connections {
         sessions[lastNumber] = session
         server.noteOpened()
         session.begin()
-        if sessions.values.count(where: { !$0.isClosed }) > AgentServer.mostClients { makeRoom(for: session) }
+        if sessions.values.count(where: { !$0.isClosed }) > AgentServer.places.most { makeRoom(for: session) }
     }
 
     private func makeRoom(for session: Session) {
-        let others = sessions.values.filter { $0 !== session && !$0.isClosed }
-        // A client greets at once, so a connection without a greeting waits for nothing. A client without rights has
-        // had its answer. A flood of greetings that are still inspected belongs to few processes: the one with the
-        // most connections gives way, so a flood closes nobody else's.
-        let unknown =
-            Dictionary(grouping: others.filter(\.isDispensable), by: \.process.id)
-            .values.max { $0.count < $1.count } ?? []
-        let idle = others.filter { $0.isIdle && .now - $0.lastUse > Connections.idleEnough }
-        // An idle client opens another connection when necessary; the end of a watching one is reported to its reader.
-        let resting = idle.filter { !$0.isWatching }
-        let dispensable = [unknown, resting, idle].first { !$0.isEmpty } ?? []
-        if let oldest = dispensable.min(by: { $0.lastUse < $1.lastUse }) {
-            oldest.close()
-        } else {
-            session.turnAway()
-        }
+        let leaving = AgentServer.places.yielding(to: session, among: sessions.values.filter { !$0.isClosed })
+        if leaving === session { session.turnAway() } else { leaving.close() }
     }
 
     /// The number of watches on all connections of a process.

@@ -14,7 +14,7 @@ internal import VaultSystem
 ///
 /// Size: each request may end the connection at any moment, with everything that belongs to it: process, rights,
 /// buffers, timers and tickets are therefore properties of one object.
-final class Session {
+final class Session: PlaceHolder {
     enum Phase {
         /// Waits for the first request.
         case new
@@ -57,6 +57,7 @@ final class Session {
     var answerEnd: Int?
     var watches = Watches()
     private(set) var lastUse = SuspendingClock.now
+    let claim: PlaceClaim
 
     /// The time limit for the arrival of a frame after its first byte, and of the first frame after the connection.
     static let patienceForFrame = Duration.seconds(5)
@@ -74,6 +75,7 @@ final class Session {
         (self.server, self.here) = (server, here)
         self.socket = socket
         (self.process, self.handle, self.timers) = (process, handle, timers)
+        claim = PlaceClaim(process.id)
         staged = StagedStore { [server] in server.noteStaged($0) }
     }
 
@@ -81,20 +83,15 @@ final class Session {
 
     var isClosed: Bool { if case .closed = phase { true } else { false } }
 
-    /// Whether closing the connection loses nothing: the client's greeting has no answer yet, or the client has no
-    /// rights.
-    var isDispensable: Bool { caller.map { $0.access == .none } ?? true }
-
-    /// Whether the connection carries changes, whose readers learn of its end.
-    var isWatching: Bool { if case .watching = phase { true } else { false } }
-
-    /// Whether the connection may be closed in favour of another one.
-    var isIdle: Bool {
-        switch phase {
-        case .ready: inbox.count == 0 && !staged.isIncomplete
-        // Closed if there is no room for others; the reader learns that the connection has ended.
-        case .watching: true
-        case .new, .busy, .asking, .offering, .closed: false
+    /// A connection whose client does not read its answer, or has sent half a request, is not the agent's work. The
+    /// readers of a watch learn of its end.
+    var use: Places.Use {
+        guard let caller, caller.access != .none else { return .none }
+        return switch phase {
+        case .ready: inbox.count == 0 && !staged.isIncomplete ? .idle : .held
+        case .watching: .held
+        case .busy: outbox.isEmpty ? .busy : .held
+        case .new, .asking, .offering, .closed: .busy
         }
     }
 

@@ -10,13 +10,13 @@ internal import VaultSystem
 package final class PlaceSocket {
     private let server: SocketServer
 
-    /// The timeout for a silent client, in seconds.
+    /// The timeout for a client that has begun to send, in seconds.
     fileprivate static let patience = 2
     fileprivate static let answer: UInt8 = 1
-    /// Clients are served one after another, in the order in which they connected: at once, so that the timeout covers
-    /// a silent client, which would otherwise keep the only place.
+    /// A client is served once it has sent something, so a silent one delays no other, and gives way when its place is
+    /// needed.
     private static let rules = SocketServer.Rules(
-        servesAtOnce: true, mostClients: 1, refusesMore: false, sendingPatience: patience)
+        servesAtOnce: false, Places(most: 16), refusesMore: false, sendingPatience: patience)
 
     /// Returns the paths of `doors.sock` in `$XDG_RUNTIME_DIR/vault`, and of `doors-ssh.sock`, for a process that owns
     /// no name on the bus and runs beside one that does.
@@ -32,7 +32,7 @@ package final class PlaceSocket {
     /// - Parameters:
     ///   - descriptor: a bound socket, in a directory of the user's own. Closed with the value, or if this returns
     ///     `nil`.
-    ///   - isTold: receives the variables, which may be those that this process has already.
+    ///   - isTold: receives the variables, which may be those that this process has already. Called on any thread.
     package init?(_ descriptor: Int32, isTold: @escaping @Sendable ([String: String]) -> Void) {
         let server = SocketServer(descriptor, PlaceSocket.rules) {
             PlaceClient(descriptor: $0.descriptor, user: $0.user, isTold: isTold)

@@ -8,7 +8,7 @@ import Testing
 import VaultDoorKit
 
 struct PlaceSocketTests {
-    @Test func `a silent client holds up the next one no longer than its time`() throws {
+    @Test func `silent clients, of any number, delay no client that speaks`() throws {
         let directory = try TemporaryDirectory()
         let path = directory.path.appending("doors.sock")
         let bound = clinux_bind_unix(path.string)
@@ -16,14 +16,26 @@ struct PlaceSocketTests {
         let told = Mutex<[[String: String]]>([])
         let socket = PlaceSocket(Int32(bound)) { variables in told.withLock { $0.append(variables) } }
         try #require(socket != nil)
-        let silent = clinux_connect_unix(path.string, 5)
-        try #require(silent >= 0)
-        // The socket disconnects the silent client at its timeout.
-        var byte: UInt8 = 0
-        #expect(recv(Int32(silent), &byte, 1, 0) == 0)
-        close(Int32(silent))
+        let silent = try SilentProcess(at: path.string, connections: 20)
         #expect(PlaceSocket.tell(["DISPLAY": ":1"], at: path))
         #expect(told.withLock(\.self) == [["DISPLAY": ":1"]])
+        silent.end()
+        withExtendedLifetime(socket) {}
+    }
+
+    @Test func `a client that sends half a message is disconnected at its timeout`() throws {
+        let directory = try TemporaryDirectory()
+        let path = directory.path.appending("doors.sock")
+        let bound = clinux_bind_unix(path.string)
+        try #require(bound >= 0)
+        let socket = PlaceSocket(Int32(bound)) { _ in Issue.record("half a message was taken") }
+        try #require(socket != nil)
+        let slow = Int32(clinux_connect_unix(path.string, 5))
+        try #require(slow >= 0)
+        var byte = UInt8(ascii: "D")
+        send(slow, &byte, 1, 0)
+        #expect(recv(slow, &byte, 1, 0) == 0)
+        close(slow)
         withExtendedLifetime(socket) {}
     }
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import CLinux
-import Dispatch
+import Foundation
 import Glibc
 import Synchronization
 import SystemPackage
@@ -36,7 +36,7 @@ private final class ServerWorld: Sendable {
     }
 
     init(
-        mostClients: Int = 8, refusesMore: Bool = true,
+        _ places: Places = Places(most: 8), refusesMore: Bool = true,
         chore: @escaping @Sendable () -> ContinuousClock.Instant? = { nil }
     ) throws {
         directory = try TemporaryDirectory()
@@ -44,7 +44,7 @@ private final class ServerWorld: Sendable {
         let bound = clinux_bind_unix(directory.path.appending("sock").string)
         try #require(bound >= 0)
         let rules = SocketServer.Rules(
-            servesAtOnce: false, mostClients: mostClients, refusesMore: refusesMore, sendingPatience: 5)
+            servesAtOnce: false, places, refusesMore: refusesMore, sendingPatience: 5)
         let made = SocketServer(Int32(bound), rules, chore: chore) { [unowned self] in
             Client(world: self, descriptor: $0.descriptor)
         }
@@ -54,8 +54,10 @@ private final class ServerWorld: Sendable {
 
     func end() { server.withLock { $0.take() }?.end() }
 
+    var path: String { directory.path.appending("sock").string }
+
     func connect() throws(Errno) -> Int32 {
-        let client = clinux_connect_unix(directory.path.appending("sock").string, 5)
+        let client = clinux_connect_unix(path, 5)
         guard client >= 0 else { throw Errno(rawValue: CInt(-client)) }
         return Int32(client)
     }
@@ -107,35 +109,102 @@ struct SocketServerTests {
         world.end()
     }
 
-    @Test func `a client beyond the maximum is disconnected, and its place is free again later`() throws {
-        let world = try ServerWorld(mostClients: 1)
+    @Test func `a client beyond its process's share takes the place of the oldest idle one`() throws {
+        let world = try ServerWorld(Places(most: 2, share: 1))
+        let clients = [try world.connect(), try world.connect()]
+        for client in clients { #expect(exchange(client, "a") == "a") }
+        let third = try world.connect()
+        #expect(exchange(third, "c") == "c")
+        #expect(answer(clients[0]) == nil)
+        #expect(exchange(clients[1], "b") == "b")
+        for client in clients + [third] { close(client) }
+        world.end()
+    }
+
+    @Test func `a client that has sent nothing gives way before one that was served`() throws {
+        let world = try ServerWorld(Places(most: 2, share: 1))
+        let served = try world.connect()
+        #expect(exchange(served, "a") == "a")
+        let silent = try world.connect()
+        let third = try world.connect()
+        #expect(answer(silent) == nil)
+        for client in [served, third] { #expect(exchange(client, "b") == "b") }
+        for client in [served, silent, third] { close(client) }
+        world.end()
+    }
+
+    @Test func `a client beyond the maximum is disconnected where every other is served`() throws {
+        let world = try ServerWorld(Places(most: 1))
         let first = try world.connect()
-        #expect(exchange(first, "a") == "a")
+        send(first, "w", 1, 0)
+        world.wait(for: "serves w")
         let second = try world.connect()
         #expect(answer(second) == nil)
-        close(first)
-        world.wait(for: "gone")
-        // The server frees the place after the client's end was noted.
-        var third = try world.connect()
-        for _ in 0..<1000 where exchange(third, "c") == nil {
-            close(third)
-            third = try world.connect()
-        }
-        #expect(exchange(third, "c") == "c")
-        for client in [second, third] { close(client) }
+        world.gate.signal()
+        #expect(answer(first) == "w")
+        for client in [first, second] { close(client) }
         world.end()
     }
 
     @Test func `a client beyond the maximum waits where the rules say so`() throws {
-        let world = try ServerWorld(mostClients: 1, refusesMore: false)
-        let (first, second) = (try world.connect(), try world.connect())
-        #expect(exchange(first, "a") == "a")
+        let world = try ServerWorld(Places(most: 1, share: 2), refusesMore: false)
+        let first = try world.connect()
+        send(first, "w", 1, 0)
+        world.wait(for: "serves w")
+        let second = try world.connect()
         send(second, "b", 1, 0)
-        #expect(exchange(first, "c") == "c")
-        #expect(world.next(2) == ["serves a", "serves c"])
-        close(first)
+        world.gate.signal()
+        #expect(answer(first) == "w")
         #expect(answer(second) == "b")
-        close(second)
+        // The first client has had its answer, and gives way.
+        #expect(answer(first) == nil)
+        for client in [first, second] { close(client) }
+        world.end()
+    }
+
+    @Test func `a silent process keeps no other process out, with any number of connections`() throws {
+        let world = try ServerWorld(Places(most: 8))
+        let silent = try (0..<20).map { _ in try world.connect() }
+        let process = Process()
+        process.executableURL = URL(filePath: "/usr/bin/perl")
+        process.arguments = [
+            "-MIO::Socket::UNIX", "-e",
+            """
+            for (1..8) { my $s = IO::Socket::UNIX->new(Peer => $ARGV[0]) or exit 2; $s->syswrite('o'); \
+            $s->sysread(my $answer, 1) or exit 3 }
+            """,
+            world.path,
+        ]
+        try process.run()
+        process.waitUntilExit()
+        #expect(process.terminationStatus == 0)
+        for client in silent { close(client) }
+        world.end()
+    }
+
+    @Test func `a process beyond its share loses even a client that is served`() throws {
+        let world = try ServerWorld(Places(most: 2, share: 1))
+        let busy = [try world.connect(), try world.connect()]
+        for client in busy { send(client, "w", 1, 0) }
+        _ = world.next(2)
+        let process = Process()
+        process.executableURL = URL(filePath: "/usr/bin/perl")
+        process.arguments = [
+            "-MIO::Socket::UNIX", "-e",
+            """
+            my $s = IO::Socket::UNIX->new(Peer => $ARGV[0]) or exit 2; $s->syswrite('o'); \
+            exit($s->sysread(my $answer, 1) ? 0 : 3)
+            """,
+            world.path,
+        ]
+        try process.run()
+        process.waitUntilExit()
+        #expect(process.terminationStatus == 0)
+        world.wait(for: "hangs up")
+        #expect(answer(busy[1]) == nil)
+        for _ in busy { world.gate.signal() }
+        #expect(answer(busy[0]) == "w")
+        for client in busy { close(client) }
         world.end()
     }
 
@@ -156,7 +225,7 @@ struct SocketServerTests {
     }
 
     @Test func `a client that has sent more, and disconnects while it is served, is read to its end`() throws {
-        let world = try ServerWorld(mostClients: 1)
+        let world = try ServerWorld(Places(most: 1))
         let client = try world.connect()
         send(client, "wx", 2, 0)
         shutdown(client, Int32(SHUT_WR))
@@ -201,7 +270,8 @@ struct SocketServerTests {
     @Test func `a descriptor that cannot listen is closed`() throws {
         var ends: [Int32] = [-1, -1]
         try #require(pipe(&ends) == 0)
-        let rules = SocketServer.Rules(servesAtOnce: true, mostClients: 1, refusesMore: true, sendingPatience: 1)
+        let rules = SocketServer.Rules(
+            servesAtOnce: true, Places(most: 1), refusesMore: true, sendingPatience: 1)
         #expect(SocketServer(ends[1], rules) { _ in nil } == nil)
         // The only writing end has been closed.
         var byte: UInt8 = 0

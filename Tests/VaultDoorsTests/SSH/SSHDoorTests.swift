@@ -12,6 +12,7 @@ import VaultCrypto
 
 @testable import VaultSSHAgent
 import VaultDoorKit
+import VaultLoop
 
 /// A door on a socket of its own, for the vault of an agent.
 final class SSHDoorWorld {
@@ -184,20 +185,27 @@ struct SSHDoorTests {
         }
     }
 
-    @Test func `five hundred clients are served, and one too many is let go`() async throws {
+    @Test func `five hundred clients are served, and one more takes the place of its process's oldest`() async throws {
         try await aside {
             let world = try SSHDoorWorld()
-            var clients: [SSHClient] = []
-            for _ in 0..<SSHDoor.mostConnections {
-                let client = try world.connect()
-                guard client.ask([11]) != nil else { break }
-                clients.append(client)
-            }
-            #expect(clients.count == SSHDoor.mostConnections)
-            #expect(try world.connect().ask([11]) == nil)
-            clients.removeLast()
-            var isServed = false
-            while !isServed { isServed = try world.connect().ask([11]) != nil }
+            let clients = try (0..<SSHDoor.places.most).map { _ in try world.connect() }
+            for client in clients { #expect(client.ask([11]) != nil) }
+            let more = try world.connect()
+            #expect(more.ask([11]) != nil)
+            #expect(clients[0].ask([11]) == nil)
+            #expect(clients[1].ask([11]) != nil)
+        }
+    }
+
+    @Test func `silent clients of a process keep no other process's client out`() async throws {
+        try await aside {
+            let world = try SSHDoorWorld()
+            let client = try world.connect()
+            #expect(client.ask([11]) != nil)
+            let silent = try SilentProcess(at: world.path.string, connections: 700)
+            for _ in 0..<5 { #expect(try world.connect().ask([11]) != nil) }
+            #expect(client.ask([11]) != nil)
+            silent.end()
         }
     }
 
