@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 import Foundation
+import Glibc
+import Synchronization
 import SystemPackage
 import TestSupport
 import Testing
 import Vault
-import VaultAgent
+import VaultFormat
 
+@testable import VaultAgent
 @testable import VaultAgentServer
 
 struct AuditTests {
@@ -180,7 +183,7 @@ struct AuditTests {
             for _ in 0..<count { try log.note(.lock, by: caller) }
         }
         try note(3)
-        let name = AuditHead.name(of: vault.vaultID)
+        let name = AuditFiles(directory: directory.path, vaultID: vault.vaultID).head
         if let head {
             try directory.write(head, to: name)
         } else {
@@ -210,16 +213,26 @@ struct AuditTests {
         try log.begin(vault)
         try log.note(.lock, by: Caller(process: .own, access: .full, groups: ["*"], purpose: .reveal))
         #expect(try AuditLog.check(with: vault, in: directory.path) == (4, nil))
-        #expect(AuditHead.bytes(of: vault.vaultID, in: directory.path) != nil)
+        #expect(AuditFiles(directory: directory.path, vaultID: vault.vaultID).headBytes != nil)
+    }
+
+    /// A log with refusals of this number of processes, one every ten seconds, before the first unlock.
+    private static func refused(_ count: Int, in directory: FilePath) -> AuditLog {
+        let now = Mutex(Date(timeIntervalSinceReferenceDate: 0))
+        let log = AuditLog(in: directory) { now.withLock(\.self) }
+        for number in 1...count {
+            now.withLock { $0 += 10 }
+            let process = ClientProcess(id: Int32(number), user: 0)
+            log.noteRefusal(
+                of: Caller(process: process, access: .none, groups: [], purpose: .reveal), .agent(.refused))
+        }
+        return log
     }
 
     @Test func `refusals before the first unlock are all counted, however many`() throws {
         let directory = try TemporaryDirectory()
         let vault = try Vault.inMemory()
-        let log = AuditLog(in: directory.path) { Date() }
-        let caller = Caller(process: .own, access: .none, groups: [], purpose: .reveal)
-        for _ in 0..<1500 { log.noteRefusal(of: caller, .agent(.refused)) }
-        try log.begin(vault)
+        try Self.refused(1500, in: directory.path).begin(vault)
         let lines = try String(
             contentsOfFile: AuditLog.path(of: vault.vaultID, in: directory.path).string, encoding: .utf8)
         #expect(lines.split(separator: "\n").count == 1001 && lines.contains("\"count\":500"))
@@ -230,27 +243,98 @@ struct AuditTests {
         await #expect(processExitsWith: .success) {
             let directory = try TemporaryDirectory()
             let vault = try Vault.inMemory()
-            let log = AuditLog(in: directory.path) { Date() }
-            let caller = Caller(process: .own, access: .none, groups: [], purpose: .reveal)
-            for _ in 0..<1500 { log.noteRefusal(of: caller, .agent(.refused)) }
-            signal(SIGXFSZ, SIG_IGN)
-            var limit = rlimit()
-            _ = getrlimit(__rlimit_resource_t(1), &limit)
-            let before = limit.rlim_cur
+            let log = AuditTests.refused(1500, in: directory.path)
             // Some hundred lines fit.
             for size: rlim_t in [100_000, 150_000, 150_000] {
-                limit.rlim_cur = size
-                _ = setrlimit(__rlimit_resource_t(1), &limit)
-                #expect(throws: VaultError.self) { try log.begin(vault) }
+                try limitingFiles(to: size) { #expect(throws: VaultError.self) { try log.begin(vault) } }
             }
-            limit.rlim_cur = before
-            _ = setrlimit(__rlimit_resource_t(1), &limit)
             try log.begin(vault)
             let path = AuditLog.path(of: vault.vaultID, in: directory.path).string
             let lines = try String(contentsOfFile: path, encoding: .utf8)
             #expect(lines.split(separator: "\n").count == 1001 && lines.contains("\"count\":500"))
             #expect(try AuditLog.check(with: vault, in: directory.path) == (1001, nil))
         }
+    }
+
+    @Test func `a lock is done, and said to be done, where the log has no room; the entry waits`() async {
+        await #expect(processExitsWith: .success) {
+            let agent = try AuditTests.agent()
+            let client = try agent.unlocked()
+            try limitingFiles(to: 1) {
+                #expect(throws: VaultError.self) { try client.copyMatching(Query(.genericPassword)) }
+                try client.lock()
+                #expect(try client.status().state == .locked)
+            }
+            try client.unlock(with: .passphrase(agent.passphrase))
+            let verbs = try AuditTests.log(agent).split(separator: "\n").map { $0.contains("\"verb\":\"lock\"") }
+            #expect(verbs == [false, true, false])
+            #expect(try client.checkAuditLog() == (3, nil))
+        }
+    }
+
+    @Test func `a program that is refused again and again has two lines, and loses its connection`() throws {
+        let agent = try TestAgent { settings in
+            settings.auditDirectory = settings.vault.removingLastComponent().appending("log")
+            let path = settings.vault.removingLastComponent().appending("policy.json")
+            let rules = "{\"rules\": [{\"executable\": \"/usr/bin/perl\", \"access\": \"none\"}]}"
+            try Data(rules.utf8).write(to: URL(filePath: path.string))
+            settings.policy = path
+        }
+        let client = try agent.unlocked()
+        let hello = HelloRequest(Greeting(vault: "", groups: nil, purpose: .reveal)).frame(1).open
+        let process = Process()
+        process.executableURL = URL(filePath: "/usr/bin/perl")
+        process.arguments = [
+            "-MIO::Socket::UNIX", "-e",
+            """
+            $SIG{PIPE} = 'IGNORE'; for my $connection (1..5) { my $s = IO::Socket::UNIX->new(Peer => $ARGV[0]) or exit 2;
+            $s->syswrite(pack('H*', $ARGV[1])); for (1..100) { $s->syswrite(pack('H*', $ARGV[2])) or last }
+            my $all = ''; while ($s->sysread(my $part, 65536)) { $all .= $part } my $answers = 0;
+            while (length $all >= 16) { $all = substr($all, 16 + unpack('V', $all)); $answers++ } print "$answers " }
+            """,
+            agent.address.string, hexadecimal(hello), hexadecimal(LockRequest().frame(2).open),
+        ]
+        let output = Pipe()
+        process.standardOutput = output
+        try process.run()
+        let answers = String(decoding: try output.fileHandleForReading.readToEnd() ?? Data(), as: UTF8.self)
+        process.waitUntilExit()
+        // The greeting has an answer as well.
+        #expect(answers == "33 33 33 33 33 ")
+        agent.server.answers.audit?.flush(all: true)
+        let refused = try Self.log(agent).split(separator: "\n").filter { $0.contains("\"verb\":\"refused\"") }
+        #expect(refused.count == 2 && refused[1].contains("\"count\":159"))
+        #expect(try client.checkAuditLog().firstChanged == nil)
+    }
+
+    @Test func `a program's name lengthens no line, and two long names are told apart`() throws {
+        let names = ["a", "b"].map { String(repeating: "ä", count: 5000) + $0 }
+        let capped = names.map { AuditLog.Entry.capped($0) }
+        #expect(capped[0] != capped[1] && capped.allSatisfy { $0.utf8.count < 256 && $0.contains("…#") })
+        let name = String(repeating: "n", count: 256)
+        #expect(AuditLog.Entry.capped(name) == name)
+        var process = ClientProcess(id: 1, user: 0)
+        (process.executable, process.flatpak) = (String(repeating: "\u{1}", count: 1 << 20), names[0])
+        process.cgroup = "/" + String(repeating: "u", count: 1 << 20) + ".scope"
+        let caller = Caller(process: process, door: process, access: .full, groups: ["*"], purpose: .reveal)
+        let ids = (0..<AuditLog.Entry.mostItems).map { _ in UUID().uuidString }
+        let line = AuditLog.Entry(.delete, ids, by: caller, at: Date()).line(1)
+        #expect(try #require(line).count < 8 << 10)
+    }
+
+    @Test func `an action on many items has several lines, which name every one`() throws {
+        let directory = try TemporaryDirectory()
+        let vault = try Vault.inMemory()
+        let caller = Caller(process: .own, access: .full, groups: ["*"], purpose: .reveal)
+        let log = AuditLog(in: directory.path) { Date() }
+        try log.begin(vault)
+        let ids = (0..<1000).map { _ in UUID() }
+        try log.note(.delete, ids, by: caller)
+        try log.note(.delete, [] as [UUID], by: caller)
+        let text = try String(
+            contentsOfFile: AuditLog.path(of: vault.vaultID, in: directory.path).string, encoding: .utf8)
+        #expect(ids.allSatisfy { text.contains($0.uuidString.lowercased()) })
+        #expect(try AuditLog.check(with: vault, in: directory.path) == (17, nil))
     }
 
     @Test func `half a line, as a full disk or a crash leaves it, spoils nothing`() throws {
@@ -282,4 +366,19 @@ struct AuditTests {
         }
         #expect(throws: VaultError.storage(.inputOutput(.notDirectory, .open))) { try agent.unlocked() }
     }
+}
+
+/// Runs the body while no file may be written beyond a size, in bytes, as on a full disk. For an exit test.
+private func limitingFiles(to size: rlim_t, _ body: () throws -> Void) throws {
+    signal(SIGXFSZ, SIG_IGN)
+    var limit = rlimit()
+    _ = getrlimit(__rlimit_resource_t(1), &limit)
+    let before = limit.rlim_cur
+    limit.rlim_cur = size
+    _ = setrlimit(__rlimit_resource_t(1), &limit)
+    defer {
+        limit.rlim_cur = before
+        _ = setrlimit(__rlimit_resource_t(1), &limit)
+    }
+    try body()
 }

@@ -1,53 +1,57 @@
 // SPDX-License-Identifier: Apache-2.0
-internal import SystemPackage
 internal import VaultFormat
 internal import VaultStorage
-internal import VaultSystem
 
 /// The length and the last MAC of an audit log, in a file beside it, by which missing lines at the end, or a missing
 /// log, are detected.
 ///
-/// `"VLTAUDH1" || count u64 || mac of the last line 32 || BLAKE2b-256(K_audit, 32 zeros || all before)`, in `<vault
-/// identifier>.audit.head`. A line begins with a brace, so neither can be mistaken for the other. An attacker who also
-/// restores an older head is not detected.
+/// `"VLTAUDH1" || count u64 || mac of the last line 32 || BLAKE2b-256(K_audit, 32 zeros || all before)`. A log whose
+/// first lines a rotation has removed has `"VLTAUDH2" || count u64 || mac of the last line 32 || number of the last
+/// removed line u64 || its mac 32 || BLAKE2b-256(…)`. A line begins with a brace, so neither can be mistaken for a line.
+/// An attacker who also restores an older head is not detected.
 struct AuditHead: Equatable {
+    /// The number of lines ever written.
     var count: Int
     /// The MAC of the last line, 32 bytes.
     var tag: [UInt8]
+    /// The number of the first lines that were removed.
+    var dropped = 0
+    /// The MAC of the last of these; zeros without one.
+    var base = AuditLog.start
 
-    private static let label = Array("VLTAUDH1".utf8)
-    private static let length = 80
-
-    static func name(of vaultID: [UInt8]) -> String { hexadecimal(vaultID) + ".audit.head" }
+    private static let labels = (whole: Array("VLTAUDH1".utf8), rotated: Array("VLTAUDH2".utf8))
+    static let longest = 120
 
     func sealed(_ seal: AuditSeal) -> [UInt8] {
-        let covered = AuditHead.label + (0..<8).map { UInt8(truncatingIfNeeded: count >> (8 * $0)) } + tag
+        let end = AuditHead.bytes(count) + tag
+        let covered =
+            dropped == 0
+            ? AuditHead.labels.whole + end : AuditHead.labels.rotated + end + AuditHead.bytes(dropped) + base
         return covered + seal.tag(of: covered, after: AuditLog.start)
     }
 
-    /// Fails unless the seal has made these bytes.
-    init?(_ bytes: [UInt8], _ seal: AuditSeal) {
-        guard bytes.count == Self.length else { return nil }
-        let count = (8..<16).reversed().reduce(UInt64(0)) { $0 << 8 | UInt64(bytes[$1]) }
-        guard count <= UInt64(Int32.max) else { return nil }
-        self.init(count: Int(count), tag: Array(bytes[16..<48]))
-        guard sealed(seal) == bytes else { return nil }
+    /// Fails unless the seal has made these bytes; `nil` accepts any, for a look without the vault's key.
+    init?(_ bytes: [UInt8], _ seal: AuditSeal?) {
+        guard bytes.count == 80 || bytes.count == AuditHead.longest, let count = AuditHead.number(bytes[8..<16]) else {
+            return nil
+        }
+        self.init(count: count, tag: Array(bytes[16..<48]))
+        if bytes.count == AuditHead.longest {
+            guard let dropped = AuditHead.number(bytes[48..<56]), dropped > 0 else { return nil }
+            (self.dropped, base) = (dropped, Array(bytes[56..<88]))
+        }
+        guard seal.map({ sealed($0) == bytes }) ?? true else { return nil }
     }
 
-    init(count: Int, tag: [UInt8]) {
-        self.count = count
-        self.tag = tag
+    init(count: Int, tag: [UInt8], dropped: Int = 0, base: [UInt8] = AuditLog.start) {
+        (self.count, self.tag, self.dropped, self.base) = (count, tag, dropped, base)
     }
 
-    /// Returns the bytes of the file, valid or not; `nil` if there is none.
-    static func bytes(of vaultID: [UInt8], in directory: FilePath) -> [UInt8]? {
-        guard let directory = try? LinuxFileSystem().openDirectory(directory),
-            (try? directory.status(of: name(of: vaultID)))?.kind == .regular
-        else { return nil }
-        return try? directory.open(name(of: vaultID), writable: false).read(length + 1, at: 0)
+    private static func bytes(_ number: Int) -> [UInt8] {
+        (0..<8).map { UInt8(truncatingIfNeeded: number >> (8 * $0)) }
     }
 
-    static func open(of vaultID: [UInt8], in directory: FilePath) throws(Errno) -> any VaultFile {
-        try LinuxFileSystem().openDirectory(directory).openOrCreate(name(of: vaultID))
+    private static func number(_ bytes: ArraySlice<UInt8>) -> Int? {
+        Int(exactly: bytes.reversed().reduce(UInt64(0)) { $0 << 8 | UInt64($1) }).flatMap { $0 < 1 << 53 ? $0 : nil }
     }
 }

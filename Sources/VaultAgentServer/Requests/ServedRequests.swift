@@ -83,7 +83,7 @@ extension LockRequest: VaultRequest {
 
     func replies(to caller: Caller, from answers: Answers) throws(VaultError) -> [DoneReply] {
         answers.keeper.lock()
-        try answers.audit?.note(.lock, by: caller)
+        answers.audit?.noteDone(.lock, by: caller)
         return [DoneReply()]
     }
 }

@@ -85,7 +85,7 @@ package final class AgentServer: Sendable {
         guard settings.syncs else { return }
         keeper.follow { [audit = answers.audit] items in
             // Recorded as an action of the agent itself.
-            try? audit?.note(.sync, count: items, by: Caller(process: .own, access: .full, groups: [], purpose: .use))
+            audit?.noteDone(.sync, count: items, by: Caller(process: .own, access: .full, groups: [], purpose: .use))
         }
     }
 
@@ -103,7 +103,7 @@ package final class AgentServer: Sendable {
 
     /// Records a lock that no client has requested.
     private func noteLock() {
-        try? answers.audit?.note(.lock, by: Caller(process: .own, access: .full, groups: [], purpose: .use))
+        answers.audit?.noteDone(.lock, by: Caller(process: .own, access: .full, groups: [], purpose: .use))
     }
 
     /// Reloads a changed policy before an unlock.
@@ -140,6 +140,7 @@ package final class AgentServer: Sendable {
         remotePool.end(patience: VaultKeeper.patienceForRemote)
         // Requests that are being carried out are answered first.
         pool.end()
+        answers.audit?.flush(all: true)
         keeper.close()
         connections?.end()
     }
@@ -148,6 +149,7 @@ package final class AgentServer: Sendable {
     /// matter.
     private func watch(_ location: AgentSocket.Location?) {
         let pause = AgentServer.pause(keeper.lockIfDue())
+        answers.audit?.flush()
         if location?.isTaken == false { settings.stop() }
         timer.asyncAfter(deadline: .now() + .nanoseconds(pause)) { [weak self] in
             self?.pool.run { [weak self] in self?.watch(location) }

@@ -54,6 +54,7 @@ final class Session: PlaceHolder {
     /// The tickets of this connection, and whether the next request has presented one.
     var tickets: [Ticket] = []
     private var isNextAttended = false
+    private var refusals = 0
     var answerEnd: Int?
     var watches = Watches()
     private(set) var lastUse = SuspendingClock.now
@@ -63,6 +64,7 @@ final class Session: PlaceHolder {
     static let patienceForFrame = Duration.seconds(5)
     /// The time limit for a client to read an answer.
     static let patienceForReader = Duration.seconds(30)
+    private static let mostRefusals = 32
     /// The longest turn of a client to ask a person for the passphrase.
     private static let patienceForPerson = Duration.seconds(180)
 
@@ -206,7 +208,7 @@ final class Session: PlaceHolder {
             // Only the last part has an answer.
             if let store = request as? StoreRequest, !store.isLast {
                 phase = .ready
-                return
+                return countRefusal()
             }
             return reply([FailureReply(error)], number)
         }
@@ -220,7 +222,7 @@ final class Session: PlaceHolder {
                     here.execute { $0.hasNoTurn(number) }
                 })
         case is StopRequest:
-            try? server.answers.audit?.note(.stop, by: caller)
+            server.answers.audit?.noteDone(.stop, by: caller)
             reply([DoneReply()], number)
             server.settings.stop()
         case let request as PresentRequest:
@@ -301,8 +303,16 @@ final class Session: PlaceHolder {
         request is CheckRemotesRequest ? DispatchQueue.global().async(execute: work) : server.remotePool.run(work)
     }
 
+    /// Ends the connection of a client that is refused again and again, after the answer: each refusal costs a look at
+    /// the log.
+    private func countRefusal() {
+        refusals += 1
+        if refusals >= Session.mostRefusals { closeWhenDone() }
+    }
+
     /// Writes replies one after the other, each after the previous one was written.
     func reply(_ replies: ArraySlice<any AgentReply>, _ number: UInt32) {
+        if (replies.first as? FailureReply)?.value == .agent(.refused) { countRefusal() }
         guard let first = replies.first else {
             timers.cancel(&deadline)
             guard !closesWhenDone else { return close() }

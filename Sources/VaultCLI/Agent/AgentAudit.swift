@@ -29,20 +29,24 @@ struct Audit: ParsableCommand {
         guard AuditLog.exists(of: locked.vaultID, in: directory) else {
             throw CommandError(.notFound, "there is no log of this vault", hint: "'vault agent --audit' keeps one")
         }
-        let path = AuditLog.path(of: locked.vaultID, in: directory).string
         let access = try VaultAccess(vault, groups: .ofCommand, purpose: .reveal, onlyReads: true)
-        var (names, content): ([String: String], Data) = ([:], Data())
+        var names: [String: String] = [:]
         let (entries, firstChanged) = try access.withVault { vault in
             // Looked up first, since the agent logs this access as well.
             names = json ? [:] : try Audit.names(in: vault)
-            content = FileManager.default.contents(atPath: path) ?? Data()
             return try vault.checkAuditLog(in: directory)
         }
-        if json {
-            try Output.write(JSONText.escaped(Array(content).span).span)
-        } else {
-            try Output.write(Audit.table(content, names))
+        // Lines that were added after the check are not shown.
+        var (shown, part) = (0, [UInt8]())
+        try AuditLog.forEachLine(of: locked.vaultID, in: directory) { line in
+            guard shown < entries else { return }
+            shown += 1
+            part += json ? JSONText.escaped((line + [UInt8(ascii: "\n")]).span) : Array(Audit.row(line, names).utf8)
+            guard part.count > 1 << 16 else { return }
+            try Output.write(part.span)
+            part = []
         }
+        try Output.write(part.span)
         if let firstChanged {
             let what = firstChanged > entries ? "the log ends before line \(firstChanged), which was written" : nil
             throw CommandError(.damaged, what ?? "line \(firstChanged) of \(entries) is not the one that was written")
@@ -65,17 +69,16 @@ struct Audit: ParsableCommand {
         return names
     }
 
-    private static func table(_ content: Data, _ names: [String: String]) -> String {
-        content.split(separator: UInt8(ascii: "\n")).map { line in
-            guard let line = try? JSONDecoder().decode(AuditLog.Entry.self, from: Data(line)) else {
-                return "(not a line of a log)\n"
-            }
-            let what =
-                line.error ?? line.count.map { "\($0) items" }
-                ?? line.items.map { names[$0] ?? $0 }.joined(separator: "; ")
-            var fields = [line.time, line.verb, what, String(line.pid), line.executable ?? "", line.unit ?? ""]
-            if let door = line.via { fields.append("via \(door.executable ?? "a client") (pid \(door.pid))") }
-            return fields.map(\.printable).joined(separator: "\t") + "\n"
-        }.joined()
+    private static func row(_ line: [UInt8], _ names: [String: String]) -> String {
+        guard let line = try? JSONDecoder().decode(AuditLog.Entry.self, from: Data(line)) else {
+            return "(not a line of a log)\n"
+        }
+        let what =
+            line.error.map { error in line.count.map { "\(error) (\($0) times)" } ?? error }
+            ?? line.count.map { "\($0) items" } ?? line.items.map { names[$0] ?? $0 }.joined(separator: "; ")
+        let time = Time(rfc3339: line.time)?.text ?? line.time
+        var fields = [time, line.verb, what, String(line.pid), line.executable ?? "", line.unit ?? ""]
+        if let door = line.via { fields.append("via \(door.executable ?? "a client") (pid \(door.pid))") }
+        return fields.map(\.printable).joined(separator: "\t") + "\n"
     }
 }
