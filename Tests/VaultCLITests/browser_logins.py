@@ -5,7 +5,7 @@
 
 EXTENSION is the extension's directory, PROFILE an empty one.
 """
-import http.server, sys, threading
+import base64, http.server, sys, threading
 
 from firefox import Firefox, fail, wait
 
@@ -13,14 +13,25 @@ PORT = 8642
 FORM = b"""<!DOCTYPE html><meta charset=utf-8><title>Login</title><form method=post action=/in>
 <input type=text name=user id=user autocomplete=username><input type=password name=pass id=pass>
 <button type=submit>Log in</button></form>"""
+BANK = "bank.localhost"
+# Up to its 4,096th byte, this URL has the bank as its host.
+LONG_USER = f"http://{'a' * (4096 - len('http://@' + BANK))}@{BANK}.evil.localhost:{PORT}/basic"
+# The passwords that each host got by HTTP's own authentication.
+got = {}
 
 
 class Site(http.server.BaseHTTPRequestHandler):
     def do_GET(self):
-        self.send_response(200)
+        if self.path == "/basic":
+            given = base64.b64decode(self.headers.get("Authorization", "Basic Og==").split()[1]).decode()
+            got.setdefault(self.headers["Host"].split(":")[0], []).append(given.split(":", 1)[1])
+            self.send_response(200 if given == "ada:of the bank" else 401)
+            self.send_header("WWW-Authenticate", 'Basic realm="bank"')
+        else:
+            self.send_response(200)
         self.send_header("Content-Type", "text/html")
         self.end_headers()
-        self.wfile.write(FORM)
+        self.wfile.write(FORM if self.path != "/frame" else f"<iframe hidden src='{LONG_USER}'></iframe>".encode())
 
     def log_message(self, *_):
         pass
@@ -50,6 +61,25 @@ with Firefox(*sys.argv[1:]) as firefox:
     print("logins:", [entry["login"] for entry in found])
     grace = next(entry for entry in found if entry["login"] == "grace")
     print("update:", ask("update_credentials", grace["uuid"], "grace", "newer", url, "", "").get("found"))
+    # HTTP's own authentication, which the extension answers without a click, also in a hidden frame.
+    firefox.set(autoFillAndSend=True)
+    ask("init_http_auth")
+    firefox.go(f"http://{BANK}:{PORT}/basic")
+    print("to the bank:", got[BANK])
+    if got[BANK][-1] != "of the bank":
+        fail("the bank's page got no login")
+    for name, open_page in [
+        ("frame", lambda: firefox.go(f"http://evil.localhost:{PORT}/frame")),
+        ("page", lambda: firefox.page("location.href = arguments[0]", LONG_USER)),
+    ]:
+        got.clear()
+        open_page()
+        # Firefox asks the person as soon as the extension has no login.
+        wait("Firefox's question", lambda: firefox.has_dialog() or "of the bank" in sum(got.values(), []))
+        print(f"to the {name} of a long user:", got)
+        if "of the bank" in sum(got.values(), []):
+            fail("the page of another host got the bank's login")
+        firefox.call("WebDriver:DismissAlert")
     print("lock:", ask("lock_database")["found"]["error"])
     print("locked:", repr(ask("get_database_hash").get("found")))
     print("unlocked:", len(ask("get_database_hash", False, True).get("found") or ""))

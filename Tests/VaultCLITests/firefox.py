@@ -49,11 +49,14 @@ class Marionette:
             fail("Firefox has gone")
         return part
 
-    def call(self, name, parameters={}):
+    def exchange(self, name, parameters):
         self.number += 1
         text = json.dumps([0, self.number, name, parameters])
         self.socket.sendall(f"{len(text.encode())}:{text}".encode())
-        _, _, error, result = self.read()
+        return self.read()
+
+    def call(self, name, parameters={}):
+        _, _, error, result = self.exchange(name, parameters)
         if error:
             fail(f"{name}: {error['error']}: {error['message']}")
         return result.get("value") if isinstance(result, dict) and "value" in result else result
@@ -174,6 +177,11 @@ class Firefox:
     def show_tab(self):
         self.call("WebDriver:SwitchToWindow", {"handle": self.tab})
         self.call("Marionette:SetContext", {"value": "content"})
+
+    def has_dialog(self):
+        """Whether a question of Firefox's own is open in the tab."""
+        _, _, error, _ = self.driver.exchange("WebDriver:GetAlertText", {})
+        return error is None
 
     def go(self, url):
         self.show_tab()
