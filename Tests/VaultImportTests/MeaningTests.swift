@@ -74,6 +74,9 @@ struct MeaningTests {
     @Test func `a name of seeds makes one of base32 alone, and of nothing else`() throws {
         let item = try Self.item(Self.entry { $0.addAttribute("TOTP", "JBSW Y3DP EHPK 3PXP") })
         #expect(try Self.fields(item) == ["otp": "JBSW Y3DP EHPK 3PXP"])
+        // A word for a URL is none, although it is base32.
+        let page = try Self.item(Self.entry { $0.urls = ["gitlab"] })
+        #expect(page.userAttributes["url"] == "gitlab" && page.fieldNames == ["vault.import"])
         let open = try Self.item(
             Self.entry { login in
                 login.addAttribute("otp", "by SMS, 0 or 1")

@@ -25,16 +25,18 @@ extension Login {
             hasSeed = true
         }
         func move(_ name: String, _ value: String) throws(ImportError) -> Bool {
+            let isSecret = Login.isSecret(value)
+            guard isSecret || Login.seedNames.contains(name.lowercased()) else { return false }
             let secret = try Secret(plain: value)
             let isSeed = Login.isSeed(name, secret)
-            guard isSeed || Login.isSecret(value) else { return false }
+            guard isSeed || isSecret else { return false }
             login.addField(isSeed && !hasSeed ? ImportNames.otp : name, secret)
             if isSeed { hasSeed = true }
             return true
         }
         login.urls = []
         for url in urls {
-            if try !move("otpauth", url) { login.urls.append(url) }
+            if try !move("otp.url", url) { login.urls.append(url) }
         }
         login.attributes = []
         for (name, value) in attributes {
@@ -50,10 +52,24 @@ extension Login {
 
     /// Returns whether a text has a seed of one-time passwords, or a private key in PEM (RFC 7468).
     private static func isSecret(_ text: String) -> Bool {
-        guard !text.isEmpty else { return false }
+        // Nearly all texts have neither: these are not split into lines.
+        guard Login.contains(text, scheme) || Login.contains(text, armor) else { return false }
         if text.split(whereSeparator: \.isNewline).contains(where: { isURI(trimmed($0)) }) { return true }
         guard let begin = text.firstRange(of: "-----BEGIN ") else { return false }
         return text[begin.upperBound...].prefix(80).contains("PRIVATE KEY-----")
+    }
+
+    private static let scheme = Array("otpauth".utf8)
+    private static let armor = Array("-----begin ".utf8)
+
+    /// Returns whether a text contains lowercase ASCII, in any case.
+    private static func contains(_ text: String, _ wanted: [UInt8]) -> Bool {
+        let bytes = text.utf8.span
+        guard bytes.count >= wanted.count else { return false }
+        return (0...bytes.count - wanted.count).contains { start in
+            bytes[start] | 0x20 == wanted[0] | 0x20
+                && wanted.indices.allSatisfy { bytes[start + $0] | 0x20 == wanted[$0] | 0x20 }
+        }
     }
 
     private static func trimmed(_ text: some StringProtocol) -> String {
@@ -61,6 +77,7 @@ extension Login {
     }
 
     private static func isURI(_ text: String) -> Bool {
+        guard let first = text.utf8.first, first | 0x20 == UInt8(ascii: "o") else { return false }
         let start = text.prefix(19).lowercased()
         return start.hasPrefix("otpauth://") || start.hasPrefix("otpauth-migration:")
     }
