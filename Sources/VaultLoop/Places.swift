@@ -131,7 +131,8 @@ package struct Places: Sendable {
             let units = others.reduce(into: [String?: Int]()) { $0[unit($1.holder.claim), default: 0] += 1 }
             return free.map { (holder: $0.holder, count: $0.count, unit: units[unit($0.holder.claim)] ?? 0) }.min {
                 if $0.unit != $1.unit { return $0.unit > $1.unit }
-                if $0.holder.use != $1.holder.use { return $0.holder.use < $1.holder.use }
+                let uses = (Places.use($0.holder), Places.use($1.holder))
+                if uses.0 != uses.1 { return uses.0 < uses.1 }
                 return $0.count == $1.count ? $0.holder.lastUse < $1.holder.lastUse : $0.count > $1.count
             }?.holder ?? new
         }
@@ -141,8 +142,16 @@ package struct Places: Sendable {
         return busiest?.holder ?? new
     }
 
+    /// The time that a new client has to say what it wants: it must not give way to the next one before.
+    private static let greeting = Duration.seconds(1)
+
+    private static func use(_ holder: some PlaceHolder) -> Use {
+        holder.use == .none && .now - holder.claim.since < greeting ? .idle : holder.use
+    }
+
     private static func isLess(_ a: some PlaceHolder, _ b: some PlaceHolder) -> Bool {
-        a.use == b.use ? a.lastUse < b.lastUse : a.use < b.use
+        let (useOfA, useOfB) = (use(a), use(b))
+        return useOfA == useOfB ? a.lastUse < b.lastUse : useOfA < useOfB
     }
 
     private func unit(_ claim: PlaceClaim) -> String? {

@@ -11,7 +11,10 @@ private final class Holder: PlaceHolder {
     let use: Places.Use
     let lastUse: SuspendingClock.Instant
 
-    init(_ name: String, of process: Int32, _ use: Places.Use = .idle, at second: Int = 0, age: Duration = .zero) {
+    /// - Parameter second: of the last use, which decides among equals.
+    init(
+        _ name: String, of process: Int32, _ use: Places.Use = .idle, at second: Int = 0, age: Duration = .seconds(9)
+    ) {
         self.name = name
         claim = PlaceClaim(process, since: .now - age)
         self.use = use
@@ -94,6 +97,15 @@ struct PlacesTests {
         }
     }
 
+    @Test func `a client that has just connected does not give way to the next one before it has spoken`() {
+        var crowd = Crowd()
+        for process in 1...7 as ClosedRange<Int32> { crowd.add(1, of: process) }
+        crowd.holders.append(Holder("silent", of: 8, .none, at: 20))
+        #expect(crowd.yielding(to: Holder("new", of: 9)) == "silent")
+        crowd.holders[7] = Holder("young", of: 8, .none, at: 20, age: .zero)
+        #expect(crowd.yielding(to: Holder("new", of: 9)) == "1.0")
+    }
+
     @Test func `where no process is beyond its share, an idle connection gives way before one that is at work`() {
         var crowd = Crowd()
         for process in 1...4 as ClosedRange<Int32> { crowd.add(2, of: process, process == 3 ? .held : .busy) }
@@ -162,8 +174,11 @@ struct PlacesTests {
 
     @Test func `an earlier process with the number of a running one is told by the time`() {
         let places = Places(most: 1, share: 1)
-        let all = [Holder("former", of: getpid(), .idle, at: -5, age: .seconds(1 << 32)), Holder("old", of: getpid())]
-        let new = Holder("new", of: getpid())
+        let all = [
+            Holder("former", of: getpid(), .idle, at: -5, age: .seconds(1 << 32)),
+            Holder("old", of: getpid(), age: .zero),
+        ]
+        let new = Holder("new", of: getpid(), age: .zero)
         #expect(places.yielding(to: new, among: all + [new]).name == "old")
     }
 }
