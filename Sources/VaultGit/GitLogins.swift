@@ -2,6 +2,7 @@
 internal import FoundationEssentials
 package import Vault
 internal import VaultCrypto
+internal import VaultFormat
 
 /// The internet passwords of a store, in the form in which git requests them.
 package struct GitLogins {
@@ -164,36 +165,20 @@ struct GitPlace {
     private let port: Int?
     private let path: String?
 
-    private static let ports = ["http": 80, "https": 443, "ftp": 21, "ftps": 990]
-
     /// Fails if the record names no place for which a credential could be stored.
     init?(_ record: GitRecord) {
-        protocolName = record.protocolName.lowercased()
+        // Hosts are bytes to git: a letter that Unicode folds to another one is another host.
+        protocolName = record.protocolName.foldedASCII
         path = record.path.flatMap { $0.isEmpty ? nil : $0 }
-        let isName = protocolName.utf8.allSatisfy { byte in
-            (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(byte) || "0123456789+-.".utf8.contains(byte)
-        }
-        guard !protocolName.isEmpty, isName else { return nil }
-        guard let (host, port) = GitPlace.parts(of: record.host.lowercased()) else { return nil }
+        let isName = protocolName.utf8.allSatisfy { $0.isASCIIAlphanumeric || "+-.".utf8.contains($0) }
+        guard !protocolName.isEmpty, isName, record.host.utf8.count <= 1024 else { return nil }
+        let host = record.host.foldedASCII
+        let bytes = host.utf8.span
+        guard let parts = URLServer(bytes, 0..<bytes.count), (parts.port != nil) == parts.hasColon else { return nil }
         // The passphrase of a certificate belongs to a file, without a host.
-        guard !host.isEmpty || protocolName == "cert" && path != nil else { return nil }
-        server = host
-        self.port = port == GitPlace.ports[protocolName] ? nil : port
-    }
-
-    /// Splits a host into name and port; `nil` if the host is malformed, or its port is not a number.
-    private static func parts(of host: String) -> (String, Int?)? {
-        let bytes = host.utf8
-        let isOne = bytes.allSatisfy { $0 > 0x20 && $0 != 0x7f && !"/\\@?#".utf8.contains($0) }
-        guard isOne, bytes.count <= 1024 else { return nil }
-        // A colon between brackets is part of the address (RFC 3986, 3.2.2).
-        let end = bytes.lastIndex(of: UInt8(ascii: "]")).map { bytes.index(after: $0) } ?? bytes.startIndex
-        guard let colon = bytes[end...].firstIndex(of: UInt8(ascii: ":")) else { return (host, nil) }
-        let digits = bytes[bytes.index(after: colon)...]
-        guard !digits.isEmpty, digits.allSatisfy({ (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }),
-            let port = Int(Substring(digits)), (1...65535).contains(port), colon > bytes.startIndex
-        else { return nil }
-        return (String(host[..<colon]), port)
+        guard !parts.host.isEmpty || protocolName == "cert" && path != nil else { return nil }
+        server = bytes.text(parts.host)
+        port = parts.port == URLScheme.usualPort(protocolName) ? nil : parts.port.map(Int.init)
     }
 
     var text: String {
@@ -216,12 +201,14 @@ struct GitPlace {
 
     /// Returns how well an item matches this place, larger being better; `nil` if the item is for another place.
     func fit(_ item: Item, isExact: Bool) -> Int? {
-        let name = item[.protocolName]?.text.flatMap { $0.isEmpty ? nil : ProtocolNames.name($0).lowercased() }
+        // Equal strings may differ in their bytes: the Kelvin sign equals a K.
+        guard (item[.server]?.text ?? "").utf8.elementsEqual(server.utf8) else { return nil }
+        let name = item[.protocolName]?.text.flatMap { $0.isEmpty ? nil : ProtocolNames.name($0).foldedASCII }
         // An item without a protocol is only sent over https, never in clear text.
         guard name == protocolName || name == nil && protocolName == "https" else { return nil }
         var port: Int?
         if case .number(let number) = item[.port], number != 0 { port = Int(number) }
-        guard (port == GitPlace.ports[protocolName] ? nil : port) == self.port else { return nil }
+        guard (port == URLScheme.usualPort(protocolName).map(Int.init) ? nil : port) == self.port else { return nil }
         let isSame = GitPlace.withoutSlash(item[.path]?.text ?? "") == GitPlace.withoutSlash(path ?? "")
         guard isSame || !isExact && path == nil else { return nil }
         return (GitPlace.isOwn(item) ? 4 : 0) + (name == nil ? 0 : 2) + (isSame ? 1 : 0)

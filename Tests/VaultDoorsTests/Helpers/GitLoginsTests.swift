@@ -94,6 +94,33 @@ struct GitLoginsTests {
         #expect(try world.get(Self.https, Self.host) == nil)
     }
 
+    /// Unicode's lower case of the Kelvin sign is a k.
+    @Test func `hosts are bytes, of which only ASCII has a lower case`() throws {
+        let world = try GitWorld()
+        try world.store(Self.https, "host=BANK.example", "username=ada", "password=s3cret")
+        #expect(try world.get(Self.https, "host=bank.example") != nil)
+        #expect(try world.get(Self.https, "host=ban\u{212a}.example") == nil)
+        #expect(try world.get("protocol=HTTPS", "host=BANK.example") != nil)
+        try world.store("protocol=k", "host=b\u{dc}cher.example", "username=ada", "password=s3cret")
+        #expect(try world.get("protocol=k", "host=B\u{dc}CHER.example") != nil)
+        #expect(try world.get("protocol=k", "host=b\u{fc}cher.example") == nil)
+        #expect(try world.get("protocol=\u{212a}", "host=b\u{dc}cher.example") == nil)
+        // Two strings that Swift takes for equal.
+        try world.vault.add(
+            Item(.internetPassword(server: "ban\u{4b}.example", account: "ada", protocol: "htps"), secret: "s3cret"))
+        #expect(try world.get(Self.https, "host=ban\u{212a}.example") == nil)
+    }
+
+    @Test(arguments: [
+        "host=", "host=:80", "host=[::1", "host=[::1]x", "host=a b", "host=a\\b", "host=example.com:", "host=a:0x50",
+        "host=\(String(repeating: "a", count: 1025))",
+    ])
+    func `a host that is none is neither asked for nor kept`(host: String) throws {
+        let world = try GitWorld()
+        #expect(try !world.store(Self.https, host, "username=ada", "password=s3cret"))
+        #expect(try world.get(Self.https, host) == nil)
+    }
+
     // MARK: Passwords
 
     @Test func `a password comes back, is replaced, and goes`() throws {
