@@ -292,7 +292,7 @@ if Context.environment["VAULT_FUZZING"] != nil {
                 "VaultFormatTests/Reach/ReachSamples.swift",
                 "VaultFormatTests/Certificates/CertificateBuilder.swift",
                 "VaultFormatTests/Certificates/FuzzedFormat+Certificates.swift",
-                "VaultFormatTests/WebAuthn/FuzzedFormat+WebAuthn.swift",
+                "VaultFormatTests/WebAuthn/FuzzedFormat+WebAuthn.swift", "VaultFormatTests/URL/FuzzedFormat+URL.swift",
                 "VaultStorageTests/Log/FuzzedLog.swift",
                 "VaultStorageTests/VaultBuilder.swift", "VaultCLITests/FuzzedCommand.swift",
                 "VaultAgentTests/FuzzedMessage.swift", "VaultTests/Values/FuzzedValue.swift",

@@ -9,6 +9,19 @@ struct FuzzCaseTests {
         for input in try Vectors.fuzzCases("format") { #expect(FuzzedFormat.holds(input), "\(input.prefix(32))") }
     }
 
+    @Test func `URLs that were changed here and there hold`() {
+        let random = SeededRandom("fuzzed URLs")
+        for seed in FuzzedFormat.ofURLs {
+            for _ in 0..<40 {
+                var input = seed
+                for _ in 0..<random.number(in: 0...3) where input.count > 1 {
+                    input[random.number(in: 1...input.count - 1)] = UInt8(random.uniform(256))
+                }
+                #expect(FuzzedFormat.holds(input), "\(String(decoding: input.dropFirst(), as: UTF8.self))")
+            }
+        }
+    }
+
     @Test(arguments: FuzzedFormat.ofVaults) func `parts of vaults that were changed here and there hold`(
         target: FuzzedFormat
     ) throws {

@@ -8,7 +8,7 @@ enum FuzzedFormat: UInt8, CaseIterable {
     case rosterRecord, logRecord, logEntry, rosterEntry, joinRequest, joinGrant, itemClock, conflictMark
     case certificate, name
     case cbor, authenticatorData, pkcs8, creationOptions, requestOptions
-    case securityKey
+    case securityKey, url
 
     /// The targets that accept parts of a vault's file.
     static let ofVaults = allCases.prefix { $0.rawValue <= padding.rawValue }
@@ -20,6 +20,7 @@ enum FuzzedFormat: UInt8, CaseIterable {
         let others =
             FuzzedFormat.certificates.map { [certificate.rawValue] + $0 }
             + FuzzedFormat.names.map { [name.rawValue] + $0 } + FuzzedFormat.ofPasskeys
+            + FuzzedFormat.ofURLs
             + [[securityKey.rawValue, 1, 1, 16, 0] + [UInt8](repeating: 7, count: 48)]
         return records + others
             + vaults.flatMap { vault in
@@ -76,6 +77,7 @@ enum FuzzedFormat: UInt8, CaseIterable {
         case .securityKey:
             guard let credential = try? SecurityKeyCredential(parsing: bytes.span) else { return true }
             return credential.encoded == bytes
+        case .url: return holdsURL(bytes)
         default: return holdsReplication(bytes)
         }
     }
