@@ -49,7 +49,9 @@ package enum CSVLogins {
         for index in imported.logins.indices where imported.logins[index].id.isEmpty {
             let id = earlierID(imported.logins[index])
             let numbers = 1...min(max(counts[id] ?? 1, 3), 8)
-            imported.logins[index].earlierIDs = numbers.map { Login.digest($0 == 1 ? id : "\(id)\n\($0)") }
+            imported.logins[index].earlierIDs = {
+                numbers.map { Login.digest($0 == 1 ? id : "\(id)\n\($0)") }
+            }
         }
         return (imported, layout.product)
     }

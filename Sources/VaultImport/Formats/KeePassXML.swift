@@ -303,7 +303,7 @@ final class KeePassXML {
             binned.append(entry.login)
             return imported.skip(entry.login.place, "it is in the recycle bin")
         }
-        if entry.login.id.isEmpty { entry.login.earlierIDs = [String(entryCount)] }
+        if entry.login.id.isEmpty { entry.login.earlierIDs = { [entryCount] in [String(entryCount)] } }
         // A version that changed other parts only has the current password.
         if let current = entry.login.password, entry.login.olderPasswords.last?.password.isEqual(to: current) == true {
             entry.login.olderPasswords.removeLast()

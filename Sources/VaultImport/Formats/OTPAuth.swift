@@ -61,7 +61,7 @@ package enum OTPAuth {
         if let issuer, !prefix.isEmpty, issuer != title { login.id += "/" + issuer }
         // Earlier versions took no notice of the parameter.
         let earlier = colon == nil ? text + "/" : "\(prefix)/\(account)"
-        if earlier != login.id { login.earlierIDs = [earlier] }
+        if earlier != login.id { login.earlierIDs = { [earlier] } }
         if login.title.isEmpty, login.user.isEmpty { login.id = "" }
         login.address = .service(login.title.isEmpty ? "otp" : login.title)
         login.addField(ImportNames.otp, try document.secret(line))

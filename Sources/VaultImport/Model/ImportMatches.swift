@@ -17,8 +17,10 @@ struct ImportMatches {
         let fingerprint: Fingerprint
         /// The value of ``ImportNames/source`` without a number.
         let source: String
-        /// The values of ``ImportNames/source`` that earlier versions gave to such an entry.
-        let earlier: [String]
+        /// Returns the values of ``ImportNames/source`` that earlier versions gave to such an entry.
+        let earlierSources: () -> [String]
+        /// These values, once they are needed.
+        fileprivate(set) var earlier: [String] = []
         /// Whether the identity contains a name; without one, it says nothing about the account.
         let isNamed: Bool
     }
@@ -33,7 +35,8 @@ struct ImportMatches {
     private var taken: Set<[UInt8]> = []
 
     /// - Parameter stored: the imported items of the vault, by their source.
-    init(of wishes: [Wish], in stored: [String: Item]) throws(ImportError) {
+    init(of given: [Wish], in stored: [String: Item]) throws(ImportError) {
+        var wishes = given
         var wanted: [String: [Int]] = [:]
         for (number, wish) in wishes.enumerated() { wanted[wish.source, default: []].append(number) }
         for (source, item) in stored {
@@ -42,7 +45,10 @@ struct ImportMatches {
             families[base, default: []].append(item)
         }
         var open: [Int] = []
-        for (number, wish) in wishes.enumerated() {
+        let hasOthers = families.keys.contains { wanted[$0] == nil }
+        for number in wishes.indices {
+            if hasOthers { wishes[number].earlier = wishes[number].earlierSources() }
+            let wish = wishes[number]
             let earlier = wish.earlier.contains { families[$0] != nil }
             guard let family = families[wish.source], !earlier else {
                 if earlier { open.append(number) }

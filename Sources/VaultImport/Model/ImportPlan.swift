@@ -148,7 +148,7 @@ package struct ImportPlan {
             }
         }
         wanted = Set(wishes.map(\.source))
-        let matches = try ImportMatches(of: wishes, in: imported)
+        let matches = try ImportMatches(of: wishes, in: imported.filter { $0.key.hasPrefix(format + ":") })
         var next = 0
         for (number, login) in logins.enumerated() {
             entry = number
@@ -173,9 +173,9 @@ package struct ImportPlan {
         var item = item
         if let group { item[.accessGroup] = .string(group) }
         let (source, own) = (item.userAttributes[ImportNames.source] ?? format, login.source(of: format))
-        let earlier = login.earlierSources(of: format).map { $0 + source.dropFirst(own.count) }
+        let earlier = { [format] in login.earlierSources(of: format).map { $0 + source.dropFirst(own.count) } }
         return ImportMatches.Wish(
-            login: number, item: item, fingerprint: try Fingerprint(of: item), source: source, earlier: earlier,
+            login: number, item: item, fingerprint: try Fingerprint(of: item), source: source, earlierSources: earlier,
             isNamed: login.hasIdentity)
     }
 

@@ -93,7 +93,7 @@ extension Login {
     }
 
     /// Returns the values of ``ImportNames/source`` that items of earlier versions may have.
-    func earlierSources(of format: String) -> [String] { earlierIDs.map { Login.source(of: format, $0) } }
+    func earlierSources(of format: String) -> [String] { earlierIDs().map { Login.source(of: format, $0) } }
 
     /// Whether the entry has an identifier or a name: without both, the source says nothing about the account.
     var hasIdentity: Bool { !id.isEmpty || !title.isEmpty || !user.isEmpty || !urls.isEmpty }

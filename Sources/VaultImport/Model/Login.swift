@@ -34,8 +34,9 @@ package struct Login: Sendable {
     /// An identifier that the source gives the entry, stable across imports; empty if it has none: the entry is then
     /// identified by its page, else its title, and its user, never by its position.
     package var id: String
-    /// The identifiers that earlier versions of this product gave to such an entry.
-    package var earlierIDs: [String] = []
+    /// Returns the identifiers that earlier versions of this product gave to such an entry; called only if the vault has
+    /// items that no entry has made by its present one.
+    package var earlierIDs: @Sendable () -> [String] = { [] }
     /// The place for messages, such as "line 3" or "entry 12"; not an attribute.
     package var place: String
     package var address = Address.ofURL
@@ -75,7 +76,7 @@ package struct Login: Sendable {
     ///   identifier.
     init(id: String?, place: String, position: Int) {
         self.init(id: id ?? "", place: place)
-        if self.id.isEmpty { earlierIDs = [String(position)] }
+        if self.id.isEmpty { earlierIDs = { [String(position)] } }
     }
 
     package init(id: String, place: String) { (self.id, self.place) = (id, place) }

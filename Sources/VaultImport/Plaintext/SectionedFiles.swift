@@ -196,7 +196,7 @@ enum GitHubHosts {
             let isSecond = places[id] != nil
             if !isSecond { places[id] = found.ranges.count }
             var login = Login(id: id, place: token.place)
-            if isSecond { login.earlierIDs = [id + " active"] }
+            if isSecond { login.earlierIDs = { [id + " active"] } }
             login.title = "GitHub \(token.host)"
             login.user = user
             login.address = .service("gh:\(token.host)")
