@@ -58,12 +58,18 @@ public enum AgentFlaw: UInt8, Sendable, CaseIterable {
     case otherVault
     /// The agent's policy denies this to the process.
     case refused
-    /// The agent uses another version of the protocol, or sent an invalid message.
+    /// The agent sent an invalid message, or does not know the request.
     case protocolViolation
     /// The agent has reached its limit of clients or requests.
     case busy
     /// The person asked has not answered in time.
     case unanswered
+    /// The agent has an older version of the protocol than this program: it was started before an upgrade. End it, and
+    /// unlock again.
+    case olderVersion
+    /// The agent has a newer version of the protocol than this program. End the program, which was started before an
+    /// upgrade, or the agent.
+    case newerVersion
 }
 
 /// The flaw of a query or an item.
@@ -159,9 +165,11 @@ extension AgentFlaw {
         case .gone: "the agent ended before it answered: the change may have been saved"
         case .otherVault: "the running agent has another vault"
         case .refused: "refused: the agent's policy does not let this program do that"
-        case .protocolViolation: "the agent has another version"
+        case .protocolViolation: "the agent sent an invalid message, or does not know the request"
         case .busy: "the agent does not answer, or has too many clients"
         case .unanswered: "nobody answered the request for the passphrase"
+        case .olderVersion: "the agent is older than this program"
+        case .newerVersion: "the agent is newer than this program"
         }
     }
 }

@@ -112,7 +112,7 @@ public final class AgentClient: OpenVault {
     /// Stores the ticket of the client's current connection.
     func keep(_ ticket: Ticket) { connection.withLock { $0.ticket = $0.connection == nil ? nil : ticket } }
 
-    private static func greet(_ hello: some Hello, on connection: inout AgentConnection) throws(VaultError)
+    static func greet(_ hello: some Hello, on connection: inout AgentConnection) throws(VaultError)
         -> AgentStatus
     {
         let reply: Result<StatusReply, VaultError>

@@ -16,6 +16,10 @@ struct AgentConnection: ~Copyable {
     let line: Line
     /// The process that opened the connection: a forked child must not write into its parent's frames.
     private let process = ForkMark.process
+    /// The version of the protocol that is spoken here.
+    private let version: UInt8
+    /// The version of an agent that has refused this one.
+    private(set) var otherVersion: UInt8?
     private var number: UInt32 = 0
     private var patience = patienceForGreeting
     private var inbox: Inbox
@@ -25,10 +29,13 @@ struct AgentConnection: ~Copyable {
     /// The limit in seconds for a greeting: a later one comes from an agent that was suspended.
     private static let patienceForGreeting = 5
 
+    /// - Parameter version: the version of the protocol that the agent speaks.
     /// - Returns: `nil` if no process listens there.
     /// - Throws: `.agent(.refused)` if the listener is another user; `.agent(.busy)` if it does not accept
     ///   connections.
-    static func open(_ path: FilePath) throws(VaultError) -> AgentConnection? {
+    static func open(
+        _ path: FilePath, version: UInt8 = Frame.version
+    ) throws(VaultError) -> AgentConnection? {
         let opened: Descriptor
         do throws(Errno) { opened = try Descriptor(unsafe clinux_connect_unix(path.string, patienceForGreeting)) } catch
         {
@@ -39,17 +46,18 @@ struct AgentConnection: ~Copyable {
             }
         }
         let inbox: Inbox
-        do throws(CryptoError) { inbox = try Inbox() } catch {
+        do throws(CryptoError) { inbox = try Inbox(version: version) } catch {
             throw .storage(.resourceUnavailable)
         }
-        let connection = AgentConnection(opened, inbox)
+        let connection = AgentConnection(opened, inbox, version)
         // The process that made the socket would receive the passphrase.
         guard Descriptor.peer(of: connection.descriptor)?.user == geteuid() else { throw .agent(.refused) }
         return connection
     }
 
-    private init(_ socket: consuming Descriptor, _ inbox: consuming Inbox) {
+    private init(_ socket: consuming Descriptor, _ inbox: consuming Inbox, _ version: UInt8) {
         let descriptor = socket.number
+        self.version = version
         self.socket = socket
         self.inbox = inbox
         line = Line(descriptor)
@@ -88,7 +96,7 @@ struct AgentConnection: ~Copyable {
     ///   a frame.
     mutating func send(_ request: some AgentRequest) throws(VaultError) {
         number &+= 1
-        let frame = request.frame(number)
+        let frame = request.frame(number, version: version)
         guard frame.body.count <= Frame.longestBody else { throw .storage(.attributesTooLarge) }
         guard frame.secretsLength <= Frame.longestSecrets else { throw .storage(.valueTooLarge) }
         try AgentConnection.send(frame.open.span, more: !frame.secrets.isEmpty, to: descriptor)
@@ -123,7 +131,8 @@ struct AgentConnection: ~Copyable {
 
     /// - Parameter isPatient: like that of ``receive(isPatient:)``.
     /// - Returns: the next frame, with any number and kind.
-    /// - Throws: `.agent` with `.gone`, `.busy` after the timeout, or `.protocolViolation`.
+    /// - Throws: `.agent` with `.gone`, `.busy` after the timeout, `.olderVersion` or `.newerVersion`, or
+    ///   `.protocolViolation`.
     mutating func receiveFrame(isPatient: Bool) throws(VaultError) -> Frame {
         let patience = isPatient ? 0 : number == 1 ? Self.patienceForGreeting : Self.patience
         if patience != self.patience {
@@ -143,7 +152,14 @@ struct AgentConnection: ~Copyable {
                 guard received > 0 else { throw received == Int(-EAGAIN) ? .late : .truncated }
             }
         } catch {
-            throw .agent(error == .truncated ? .gone : error == .late ? .busy : .protocolViolation)
+            switch error {
+            case .truncated: throw .agent(.gone)
+            case .late: throw .agent(.busy)
+            case .otherVersion(let other):
+                otherVersion = other
+                throw .agent(other < version ? .olderVersion : .newerVersion)
+            case .invalid, .tooLong: throw .agent(.protocolViolation)
+            }
         }
     }
 }

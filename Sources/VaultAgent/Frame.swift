@@ -14,14 +14,18 @@ package struct Frame: Sendable {
     /// The most bytes of secrets in one frame: the longest value and 1 MiB.
     package static let longestSecrets = Layout.valueLimit + (1 << 20)
     static let longest = headLength + longestBody + longestSecrets
-    static let version: UInt8 = 4
+    /// The version of the protocol that this program speaks. Every version has it in byte 8 of a frame, and gives the
+    /// control frames of ``AgentControl`` the same numbers and bodies; it may append to them.
+    package static let version: UInt8 = 4
 
+    package let version: UInt8
     package let kind: UInt8
     package let number: UInt32
     package let body: [UInt8]
     package let secrets: [Secret]
 
-    init(kind: UInt8, number: UInt32, _ writer: consuming MessageWriter) {
+    init(version: UInt8, kind: UInt8, number: UInt32, _ writer: consuming MessageWriter) {
+        self.version = version
         self.kind = kind
         self.number = number
         body = writer.body
@@ -30,6 +34,7 @@ package struct Frame: Sendable {
 
     /// Makes a frame from received parts. All its secrets are one run of bytes.
     package init(_ head: MessageHead, body: [UInt8], secrets: Secret?) {
+        version = head.version
         kind = head.kind
         number = head.number
         self.body = body
@@ -44,7 +49,7 @@ package struct Frame: Sendable {
         bytes.reserveCapacity(Frame.headLength + body.count)
         bytes.append(integer: UInt32(body.count))
         bytes.append(integer: UInt32(secretsLength))
-        bytes.append(Frame.version)
+        bytes.append(version)
         bytes.append(kind)
         bytes.append(integer: 0 as UInt16)
         bytes.append(integer: number)
@@ -57,20 +62,24 @@ package struct Frame: Sendable {
 package struct MessageHead: Sendable {
     package let bodyLength: Int
     package let secretsLength: Int
+    package let version: UInt8
     package let kind: UInt8
     package let number: UInt32
 
-    /// - Parameter bytes: the 16 bytes.
-    /// - Throws: an error before memory for the stated lengths is allocated.
-    package init(_ bytes: Span<UInt8>) throws(MessageError) {
+    /// - Parameters:
+    ///   - bytes: the 16 bytes.
+    ///   - version: the version that is spoken on the connection.
+    /// - Throws: `.otherVersion`, or another error before memory for the stated lengths is allocated.
+    package init(_ bytes: Span<UInt8>, version: UInt8 = Frame.version) throws(MessageError) {
         guard bytes.count == Frame.headLength else { throw .truncated }
         let body = bytes.integer(at: 0, as: UInt32.self)
         let secrets = bytes.integer(at: 4, as: UInt32.self)
-        guard bytes[8] == Frame.version else { throw .unsupportedVersion }
+        guard bytes[8] == version else { throw .otherVersion(bytes[8]) }
         guard body <= UInt32(Frame.longestBody), secrets <= UInt32(Frame.longestSecrets) else { throw .tooLong }
         guard bytes[10] == 0, bytes[11] == 0 else { throw .invalid }
         bodyLength = Int(body)
         secretsLength = Int(secrets)
+        self.version = version
         kind = bytes[9]
         number = bytes.integer(at: 12, as: UInt32.self)
     }
@@ -78,7 +87,9 @@ package struct MessageHead: Sendable {
 
 /// The reason why bytes are not a message.
 package enum MessageError: Error, Equatable, Sendable {
-    case unsupportedVersion, tooLong, truncated, invalid
+    case tooLong, truncated, invalid
+    /// The sender has another version of the protocol, which is given.
+    case otherVersion(UInt8)
     /// Nothing has arrived before the timeout.
     case late
 }

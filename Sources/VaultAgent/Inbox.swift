@@ -8,11 +8,16 @@ package struct Inbox: ~Copyable {
     private var buffer: SecretBytes
     package private(set) var count = 0
     private var head: MessageHead?
+    /// The version of the protocol in which frames arrive.
+    private let version: UInt8
 
     /// The initial size, which fits most messages, so that one system call receives all of a message.
     private static let room = 4096
 
-    package init() throws(CryptoError) { buffer = try SecretBytes(zeroed: Self.room) }
+    package init(version: UInt8 = Frame.version) throws(CryptoError) {
+        buffer = try SecretBytes(zeroed: Self.room)
+        self.version = version
+    }
 
     /// Appends received bytes.
     package mutating func append(_ bytes: Span<UInt8>) throws(CryptoError) {
@@ -52,7 +57,7 @@ package struct Inbox: ~Copyable {
     package mutating func next() throws(MessageError) -> Frame? {
         if head == nil, count >= Frame.headLength {
             head = try buffer.withBytes { bytes throws(MessageError) in
-                try MessageHead(bytes.extracting(0..<Frame.headLength))
+                try MessageHead(bytes.extracting(0..<Frame.headLength), version: version)
             }
         }
         guard let head, let end = needed, count >= end else { return nil }

@@ -139,7 +139,8 @@ extension AgentFlaw {
         case .gone: (.unknownOutcome, "look with 'vault find'")
         case .otherVault: (.failure, "see 'vault status'")
         case .refused: (.failure, "'vault run' and 'vault inject' may be")
-        case .protocolViolation: (.failure, "end it with 'vault agent --stop', and unlock again")
+        case .protocolViolation, .olderVersion, .newerVersion:
+            (.failure, "end it with 'vault agent --stop', and unlock again")
         case .unanswered: (.locked, nil)
         case .busy: (.busy, "try again")
         }

@@ -70,6 +70,14 @@ struct VaultAccess {
         try VaultFinder.agent(of: vault, .ofCommand, doWithout: warn)
     }
 
+    /// Returns the running agent, of whatever version and vault; `nil` if there is none.
+    static func control() throws -> AgentControl? {
+        do throws(VaultError) { return try AgentControl.open() } catch {
+            try warn(of: error)
+            return nil
+        }
+    }
+
     private static func warn(of error: VaultError) throws(VaultError) {
         switch error {
         case .agent(.refused): Output.warn("the agent's socket belongs to another user's process, which is not used")

@@ -55,8 +55,8 @@ struct MessageTests {
             ([0, 0, 0, 0, 0xff, 0xff, 0xff, 0xff, Frame.version], .tooLong),
             ([1, 0, 4, 0, 0, 0, 0, 0, Frame.version], .tooLong),
             ([0, 0, 0, 0, 1, 0, 0x10, 1, Frame.version], .tooLong),
-            ([0, 0, 0, 0, 0, 0, 0, 0, Frame.version - 1], .unsupportedVersion),
-            ([0, 0, 0, 0, 0, 0, 0, 0, Frame.version + 1], .unsupportedVersion),
+            ([0, 0, 0, 0, 0, 0, 0, 0, Frame.version - 1], .otherVersion(Frame.version - 1)),
+            ([0, 0, 0, 0, 0, 0, 0, 0, Frame.version + 1], .otherVersion(Frame.version + 1)),
             ([0, 0, 0, 0, 0, 0, 0, 0, Frame.version, 1, 1], .invalid),
         ] as [([UInt8], MessageError)]) func `a head that promises too much is refused before anything is read`(
             start: [UInt8], error: MessageError
@@ -74,7 +74,8 @@ struct MessageTests {
         .unimplemented,
         .versionMismatch,
         .itemChanged, .agent(.notRunning), .agent(.gone), .agent(.otherVault), .agent(.refused),
-        .agent(.protocolViolation), .agent(.busy), .agent(.unanswered), .presenceRequired,
+        .agent(.protocolViolation), .agent(.busy), .agent(.unanswered), .agent(.olderVersion), .agent(.newerVersion),
+        .presenceRequired,
         .storage(.noVault), .storage(.alreadyExists), .storage(.refused(.deviceSecret)),
         .storage(.refused(.notARegularFile)),
         .storage(.damaged(.header(.outOfBounds(.slotPasses)))), .storage(.damaged(.header(.notAVault))),
@@ -127,7 +128,7 @@ struct MessageTests {
         }
         // The argument of a code must be valid as well.
         for body: [UInt8] in [
-            [13, 0, 0], [13, 0, 8], [55, 0, 99], [57, 0, 5], [59, 0, 0], [59, 0, 14], [60, 0, 1, 0, 0, 0, 0x78],
+            [13, 0, 0], [13, 0, 10], [55, 0, 99], [57, 0, 5], [59, 0, 0], [59, 0, 14], [60, 0, 1, 0, 0, 0, 0x78],
             [86, 0, 5],
         ] {
             var head: [UInt8] = []

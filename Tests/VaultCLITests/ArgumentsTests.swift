@@ -8,7 +8,7 @@ struct ArgumentsTests {
     private static let verbs = """
         vault init --kdf interactive 2>/dev/null; echo -n x | vault add mail ada && vault get mail ada; echo " $?"
         vault delete mail ada --yes; vault get mail ada 2>/dev/null; echo $?
-        printf 'protocol=https\\nhost=h.example\\nusername=u\\npassword=p\\n\\n' | git-credential-vault store
+        printf 'protocol=https\\nhost=h.example\\nusername=u\\npassword=p\\n\\n' | vault git-credential store
         vault get h.example --class internet; echo " $?"; vault frobnicate 2>/dev/null; echo $?
         """
     private static let outcome = "x 0\n10\np 0\n64\n"

@@ -53,17 +53,18 @@ extension ValueMessage {
 }
 
 extension AgentMessage {
-    package func frame(_ number: UInt32) -> Frame {
+    package func frame(_ number: UInt32, version: UInt8 = Frame.version) -> Frame {
         var writer = MessageWriter()
         write(to: &writer)
-        return Frame(kind: Self.kind, number: number, writer)
+        return Frame(version: version, kind: Self.kind, number: number, writer)
     }
 
-    /// - Throws: an error for anything but the output of ``frame(_:)``.
+    /// - Throws: an error for anything but the output of ``frame(_:version:)``. A frame of another version may have
+    ///   more behind the known parts.
     package init(_ frame: Frame) throws(MessageError) {
         guard frame.kind == Self.kind else { throw .invalid }
         var reader = MessageReader(frame)
         try self.init(from: &reader)
-        try reader.end()
+        if frame.version == Frame.version { try reader.end() }
     }
 }

@@ -49,9 +49,9 @@ enum AgentLauncher {
     }
 
     /// Ends an agent, and returns when it has exited.
-    static func stop(_ client: AgentClient) throws {
-        let process = try? Descriptor(clinux_process(Int32(bitPattern: client.greeting.processID)))
-        try client.stop()
+    static func stop(_ agent: AgentControl) throws {
+        let process = try? Descriptor(clinux_process(Int32(bitPattern: agent.status.processID)))
+        try agent.stop()
         guard let process else { return }
         guard clinux_has_ended(process.number, 30_000) == 1 else {
             throw CommandError(.busy, "the agent has not ended yet")

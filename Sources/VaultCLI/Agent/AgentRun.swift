@@ -84,8 +84,8 @@ struct Agent: ParsableCommand {
 
     func run() throws {
         if stop {
-            guard let client = try VaultAccess.agent(of: nil) else { return Output.note("no agent is running") }
-            return try AgentLauncher.stop(client)
+            guard let agent = try VaultAccess.control() else { return Output.note("no agent is running") }
+            return try AgentLauncher.stop(agent)
         }
         guard foreground else { return try AgentLauncher.start(["agent", "--foreground", "--announce"] + forwarded()) }
         do { try serve() } catch {

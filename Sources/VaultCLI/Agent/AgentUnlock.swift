@@ -72,10 +72,10 @@ struct Lock: ParsableCommand {
             """)
 
     func run() throws {
-        guard let client = try VaultAccess.agent(of: nil) else { return Output.note("no agent is running") }
-        do throws(VaultError) { try client.lock() } catch {
+        guard let agent = try VaultAccess.control() else { return Output.note("no agent is running") }
+        do throws(VaultError) { try agent.lock() } catch {
             // The keys are wiped before the log is written: its disk may be full, and the vault is locked all the same.
-            guard let now = try? VaultAccess.agent(of: nil), now.greeting.state != .unlocked else { throw error }
+            guard let now = try? VaultAccess.control(), now.status.state != .unlocked else { throw error }
             Output.warn("the vault is locked, but the audit log has no line of it: \(CommandError(error).message)")
         }
     }

@@ -91,14 +91,16 @@ struct Doctor: ParsableCommand {
             return .warning("no agent can run: no VAULT_AGENT_SOCK, no XDG_RUNTIME_DIR, no own directory in /run/user")
         }
         do throws(VaultError) {
-            guard let client = try AgentClient(at: address, vault: nil, accessGroups: nil) else {
+            guard let agent = try AgentControl.open(at: address) else {
                 return .good("no agent is running: 'vault unlock' starts one")
             }
-            let status = client.greeting
-            return status.version == VaultCommand.configuration.version
+            let status = agent.status
+            return status.version == VaultCommand.configuration.version && !agent.isOfAnotherVersion
                 ? .good("the agent answers; its vault is '\(status.vault.printable)'")
                 : .warning(
-                    "the agent is of version \(status.version.printable): 'vault agent --stop', and unlock again")
+                    """
+                    the agent is of another release, \(status.version.printable): 'vault agent --stop', and unlock again
+                    """)
         } catch {
             return .warning(CommandError(error).message)
         }

@@ -23,16 +23,15 @@ struct Status: ParsableCommand {
 
     func run() throws {
         let store = try LockedStore(vault.file.path(), environment: .system)
-        var summary = Summary(store, size: try store.fileSize(), agent: Status.agent(of: store.path))
+        var summary = Summary(store, size: try store.fileSize())
+        do throws(VaultError) {
+            summary.agent = try AgentControl.open(vault: store.path).map { Summary.Agent($0) }
+        } catch {
+            if error != .agent(.otherVault) { summary.agentProblem = error.text }
+        }
         if store.header.isReplicated { summary.fleet = try FleetSummary.of(vault) }
         guard json else { return try Output.write(summary.text) }
         try Output.json(summary)
-    }
-
-    /// Returns the status of the vault's agent; `nil` if there is none, or it does not answer.
-    private static func agent(of vault: FilePath) -> AgentStatus? {
-        guard let client = try? AgentClient(vault: vault, accessGroups: nil) else { return nil }
-        return client.greeting
     }
 
     private struct Summary: Encodable {
@@ -46,8 +45,17 @@ struct Status: ParsableCommand {
             var access: String
             var audit: Bool
             var clients: UInt32
+            /// The version of the agent's protocol.
+            var `protocol`: UInt8
+            private let isOfAnotherVersion: Bool
 
-            init(_ status: AgentStatus) {
+            private enum CodingKeys: String, CodingKey {
+                case state, pid, version, idleSeconds, maxSeconds, locksInSeconds, access, audit, clients, `protocol`
+            }
+
+            init(_ agent: AgentControl) {
+                let status = agent.status
+                (`protocol`, isOfAnotherVersion) = (agent.version, agent.isOfAnotherVersion)
                 state = status.state == .unlocked ? "unlocked" : status.state == .locked ? "locked" : "never-unlocked"
                 pid = status.processID
                 version = status.version
@@ -63,6 +71,7 @@ struct Status: ParsableCommand {
                 var text = state == "never-unlocked" ? "running, not unlocked yet" : state
                 if let locksInSeconds { text += ", locks in \(StatusText.words(locksInSeconds))" }
                 if access != "full" { text += ", \(access) for this process" }
+                if isOfAnotherVersion { text += ", of another release: 'vault agent --stop' ends it" }
                 return text + (audit ? ", with an audit log" : "") + " (pid \(pid))"
             }
 
@@ -89,19 +98,20 @@ struct Status: ParsableCommand {
         var slots: [SlotSummary]
         var anchor: Remembered?
         var agent: Agent?
+        /// The reason why the agent's state is unknown.
+        var agentProblem: String?
         /// The doors that are enabled or served.
         var doors: [OpenDoor]
         /// The fleet; `nil` if the vault does not belong to one.
         var fleet: FleetSummary?
 
-        init(_ store: LockedStore, size: Int, agent: AgentStatus?) {
+        init(_ store: LockedStore, size: Int) {
             path = store.path.string
             format = "\(Header.major).\(store.header.minor)"
             vaultID = hexadecimal(store.header.vaultID)
             anchor = store.anchors.first.map { Remembered($0, of: store.header.vaultID) }
             generation = store.header.generation
             self.size = size
-            self.agent = agent.map(Agent.init)
             doors = OpenDoor.all(DoorsState())
             slots = store.header.slots.map(SlotSummary.init)
         }
@@ -114,7 +124,7 @@ struct Status: ParsableCommand {
             ]
             lines += slots.map { "unlock      \($0.description)" }
             lines.append("anchor      \(anchor?.text ?? "none")")
-            lines.append("agent       \(agent?.text ?? "none")")
+            lines.append("agent       \(agent?.text ?? agentProblem ?? "none")")
             lines += (doors.isEmpty ? ["none"] : doors.map(\.text)).map { "doors       \($0)" }
             lines += fleet?.lines ?? []
             return lines.joined(separator: "\n") + "\n"
