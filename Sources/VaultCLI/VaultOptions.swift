@@ -334,7 +334,7 @@ struct ItemDescription: ParsableArguments {
 
     @Flag(
         inversion: .prefixedNo,
-        help: "Whether vaults that publish only marked items publish this one.")
+        help: "Whether the item is marked as synchronizable, which applications see; syncs take every item.")
     var synchronizable: Bool?
 
     @Flag(
@@ -381,6 +381,20 @@ struct ItemDescription: ParsableArguments {
         }
         attributes[.synchronizable] = synchronizable.map(AttributeValue.bool)
         return attributes
+    }
+
+    /// Asks before an item that other devices have is bound to this one. Their copies are deleted, for which nobody
+    /// asks there.
+    ///
+    /// - Parameters:
+    ///   - item: the item before the change.
+    ///   - isConfirmed: whether `--yes` has answered.
+    func checkBinding(_ item: Item?, in vault: LockedVault, isConfirmed: Bool) throws {
+        guard vault.isReplicated, let item, item.accessibility?.isThisDeviceOnly == false,
+            try accessibility()?.isThisDeviceOnly == true, !isConfirmed
+        else { return }
+        try Confirmation.ask(
+            "Bind \(item.phrase(namingGroup: false)) to this device, and delete it on all other devices of the fleet?")
     }
 
     var user: [String: String] { Dictionary(userAttributes.map { ($0.name, $0.value) }) { $1 } }

@@ -13,6 +13,8 @@ package enum SyncError: Error, Equatable, Sendable {
     case format(FormatError)
     /// The roster no longer lists this device: exit 24.
     case removed
+    /// The device joined with a part of the items, by an earlier release: it sends and takes nothing.
+    case isFiltered
     /// The vault has no identity in a fleet, or has another machine's.
     case notJoined
     case alreadyJoined
@@ -21,10 +23,10 @@ package enum SyncError: Error, Equatable, Sendable {
     /// The change requires an owner.
     case notAnOwner
     case noSuchDevice
-    case noSuchRemote
-    /// The folder has the records of another fleet.
     /// Several devices have the name; the identifier of each is unique.
     case ambiguousDevice([NamedDevice])
+    case noSuchRemote
+    /// The folder has the records of another fleet.
     case remoteInUse
     /// No device has answered or asked with this code.
     case noAnswer

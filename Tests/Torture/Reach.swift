@@ -41,7 +41,7 @@ struct Reach {
 
     private func join(_ name: String, _ founder: Fleet) throws -> (vault: Vault, fleet: Fleet) {
         let made = try make(name)
-        let attempt = try made.fleet.requestToJoin(shared, deviceName: name, onlySynchronizable: false)
+        let attempt = try made.fleet.requestToJoin(shared, deviceName: name)
         _ = try founder.approve(attempt.code, role: .owner)
         guard try attempt.poll() else { throw SyncError.noAnswer }
         return made
@@ -67,7 +67,7 @@ struct Reach {
     /// Adds items one by one, in turn to a vault that belongs to a fleet and to one that does not.
     private func add(_ count: Int) throws {
         let (plain, shared) = (try make("plain").vault, try make("shared"))
-        _ = try shared.fleet.found(self.shared, deviceName: "shared", onlySynchronizable: false)
+        _ = try shared.fleet.found(self.shared, deviceName: "shared")
         var (without, with): ([UInt64], [UInt64]) = ([], [])
         for number in 0..<count {
             without.append(try measure { try plain.add(try item(number)) })
@@ -79,7 +79,7 @@ struct Reach {
     /// Measures the first sync of a device, beside reading the folder and adding as many items to a vault at once.
     private func initial(_ count: Int) throws {
         let founder = try make("founder")
-        _ = try founder.fleet.found(shared, deviceName: "founder", onlySynchronizable: false)
+        _ = try founder.fleet.found(shared, deviceName: "founder")
         let items = try (0..<count).map(item)
         for start in stride(from: 0, to: count, by: 1000) {
             try founder.vault.store(Array(items[start..<min(start + 1000, count)]), replacing: false, deleting: [])
@@ -99,7 +99,7 @@ struct Reach {
             }
         }
         let newcomer = try make("newcomer")
-        let attempt = try newcomer.fleet.requestToJoin(shared, deviceName: "newcomer", onlySynchronizable: false)
+        let attempt = try newcomer.fleet.requestToJoin(shared, deviceName: "newcomer")
         _ = try founder.fleet.approve(attempt.code, role: .owner)
         let first = try measure { guard try attempt.poll() else { throw SyncError.noAnswer } }
         guard try newcomer.vault.copyMatching(Query(.genericPassword)).count == count else { throw SyncError.tooLarge }
@@ -109,7 +109,7 @@ struct Reach {
     /// Measures the bytes that one change adds to the folder.
     private func change(devices: Int) throws {
         let founder = try make("device0")
-        _ = try founder.fleet.found(shared, deviceName: "device0", onlySynchronizable: false)
+        _ = try founder.fleet.found(shared, deviceName: "device0")
         let others = try (1..<devices).map { try join("device\($0)", founder.fleet) }
         for (_, fleet) in others + [founder] { _ = try fleet.sync() }
         func size() -> UInt64 {

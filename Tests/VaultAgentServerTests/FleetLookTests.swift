@@ -22,7 +22,7 @@ struct FleetLookTests {
                 FleetStatus.Remote(url: RemoteURL(folder: "/sh%re d"), lastSync: 2.5),
                 FleetStatus.Remote(url: RemoteURL(folder: "/other"), lastSync: nil),
             ],
-            onlySynchronizable: true, pending: 3, conflicts: 4, isRemoved: true, removals: ["phone"], lastEqual: -1,
+            isFiltered: true, pending: 3, conflicts: 4, isRemoved: true, removals: ["phone"], lastEqual: -1,
             devices: devices, alarms: [Alarm(.withheld, nil, 0, "what")])
         return FleetLook(status: status, failure: .notAnOwner, deviceNames: [.zero: "laptop"])
     }

@@ -204,8 +204,8 @@ final class Homes {
         let engines = RemoteEngines([.file: place])
         let vaults = try agents.map { try $0.opened() }
         let fleets = try zip(vaults, agents).map { try Fleet($0, environment: $1.environment, engines: engines) }
-        _ = try fleets[0].found(url, deviceName: "first", onlySynchronizable: false)
-        let attempt = try fleets[1].requestToJoin(url, deviceName: "second", onlySynchronizable: false)
+        _ = try fleets[0].found(url, deviceName: "first")
+        let attempt = try fleets[1].requestToJoin(url, deviceName: "second")
         _ = try fleets[0].approve(attempt.code, role: .owner)
         guard try attempt.poll() else { throw SyncError.noAnswer }
         for vault in vaults { vault.close() }

@@ -16,7 +16,7 @@ struct MembershipTests {
     private func code() throws -> RecoveryCode { try RecoveryCode(SystemRandom()) }
 
     private func member(_ url: RemoteURL, _ device: String) -> NewMember {
-        NewMember(place: RemotePlace(url: url.text), device: device, onlySynchronizable: false)
+        NewMember(place: RemotePlace(url: url.text), device: device)
     }
 
     private func change<Request: AgentRequest>(
@@ -47,7 +47,7 @@ struct MembershipTests {
             at: pair.agent.directory.path.appending("third.vault"), passphrase: pair.agent.passphrase, cost: .weakest,
             environment: environment)
         let attempt = try Fleet(third, environment: environment).requestToJoin(
-            pair.url, deviceName: "third", onlySynchronizable: false)
+            pair.url, deviceName: "third")
         try client.lock()
         let (secret, member) = (attempt.code.secret, member(pair.url, "x"))
         let requests: [any AgentRequest] = [
@@ -81,7 +81,7 @@ struct MembershipTests {
             at: pair.agent.directory.path.appending("third.vault"), passphrase: pair.agent.passphrase, cost: .weakest,
             environment: environment)
         let attempt = try Fleet(third, environment: environment).requestToJoin(
-            pair.url, deviceName: "third", onlySynchronizable: false)
+            pair.url, deviceName: "third")
         let secret = attempt.code.secret
         for _ in 0..<2 {
             #expect(throws: VaultError.presenceRequired) { try change(client, AskingDeviceRequest(secret)) }

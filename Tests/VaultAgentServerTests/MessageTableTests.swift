@@ -63,7 +63,7 @@ struct MessageTableTests {
     {
         func permitted(_ access: AgentStatus.Access) throws -> Set<UInt8> {
             let caller = Caller(process: .own, access: access, groups: ["*"], purpose: .reveal)
-            let member = NewMember(place: RemotePlace(url: ""), device: "", onlySynchronizable: false)
+            let member = NewMember(place: RemotePlace(url: ""), device: "")
             let requests: [any ServedRequest] = [
                 HelloRequest(Greeting(vault: "", groups: nil, purpose: .reveal)),
                 ProgramHelloRequest(Greeting(vault: "", groups: nil, purpose: .reveal)), StatusRequest(), TurnRequest(),

@@ -61,11 +61,11 @@ final class Pair {
             at: agent.directory.path.appending("other.vault"), passphrase: agent.passphrase, cost: .weakest,
             environment: environment, accessGroups: .standard)
         fleet = try Fleet(other, environment: environment)
-        _ = try fleet.found(url, deviceName: "other", onlySynchronizable: false)
+        _ = try fleet.found(url, deviceName: "other")
         let vault = try agent.opened()
         defer { vault.close() }
         let own = try Fleet(vault, environment: agent.environment)
-        let attempt = try own.requestToJoin(url, deviceName: "own", onlySynchronizable: false)
+        let attempt = try own.requestToJoin(url, deviceName: "own")
         _ = try fleet.approve(attempt.code, role: .owner)
         guard try attempt.poll() else { throw SyncError.noAnswer }
         try sync()

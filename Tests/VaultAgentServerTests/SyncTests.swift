@@ -44,7 +44,7 @@ struct SyncTests {
             #expect(
                 !DeviceSecretsRequest("").isPermitted(to: caller) && !ResolveRosterRequest().isPermitted(to: caller))
             #expect(!RemoveDeviceRequest("").isPermitted(to: caller))
-            let member = NewMember(place: RemotePlace(url: ""), device: "", onlySynchronizable: false)
+            let member = NewMember(place: RemotePlace(url: ""), device: "")
             #expect(!RenewCodeRequest(nil).isPermitted(to: caller))
             #expect(!FoundRequest(member, code: nil).isPermitted(to: caller))
             #expect(!RecoverRequest(member, code: code).isPermitted(to: caller))
@@ -208,7 +208,7 @@ struct SyncTests {
             at: pair.agent.directory.path.appending("third.vault"), passphrase: pair.agent.passphrase, cost: .weakest,
             environment: environment, accessGroups: .standard)
         let attempt = try Fleet(third, environment: environment).requestToJoin(
-            pair.url, deviceName: "third", onlySynchronizable: false)
+            pair.url, deviceName: "third")
         func approve(_ code: Secret, _ role: UInt8) throws -> FleetChange {
             try client.fleetChange(ApproveRequest(code: code, role: role))
         }

@@ -14,6 +14,7 @@ struct FleetErrorTests {
 
     @Test(arguments: [
         (SyncError.removed, VaultCLI.ExitStatus.removed), (.notJoined, .notFound), (.alreadyJoined, .alreadyExists),
+        (.notAnOwner, .failure), (.noSuchDevice, .notFound), (.isFiltered, .usage),
         (.ambiguousDevice([NamedDevice(id: log, isRemoved: true)]), .ambiguous), (.noSuchRemote, .notFound),
         (.remoteInUse, .alreadyExists),
         (.noAnswer, .notFound), (.wrongRecoveryCode, .wrongPassphrase), (.busy, .busy), (.tooLarge, .failure),
@@ -112,7 +113,7 @@ struct FleetCheckTests {
         let status = FleetStatus(
             realmID: .zero, deviceName: "laptop",
             remotes: [FleetStatus.Remote(url: RemoteURL(folder: folder.path), lastSync: 1000)],
-            onlySynchronizable: false, pending: 0, conflicts: conflicts, isRemoved: isRemoved, removals: [],
+            isFiltered: false, pending: 0, conflicts: conflicts, isRemoved: isRemoved, removals: [],
             lastEqual: nil, devices: devices, alarms: [])
         let now = Date(timeIntervalSinceReferenceDate: 10_000_000)
         return FleetCheck.findings(FleetSummary(status, DeviceNames()), now: now).map(\.line)
@@ -146,7 +147,7 @@ struct FleetCheckTests {
     @Test(arguments: [(0, "conflicts   0"), (1, "conflicts   1: see 'vault conflicts'")])
     func `the status says how many conflicts there are and where to look`(count: Int, line: String) throws {
         let status = FleetStatus(
-            realmID: .zero, deviceName: "laptop", remotes: [], onlySynchronizable: false, pending: 0, conflicts: count,
+            realmID: .zero, deviceName: "laptop", remotes: [], isFiltered: false, pending: 0, conflicts: count,
             isRemoved: false, removals: [], lastEqual: nil, devices: [], alarms: [])
         #expect(FleetSummary(status, DeviceNames()).lines.contains(line))
     }

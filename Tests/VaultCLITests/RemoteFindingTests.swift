@@ -27,7 +27,7 @@ struct RemoteFindingTests {
     ) throws -> [Finding] {
         let remotes = try urls.map { FleetStatus.Remote(url: try RemoteURL($0), lastSync: 1) }
         let status = FleetStatus(
-            realmID: .zero, deviceName: "laptop", remotes: remotes, onlySynchronizable: false, pending: 0,
+            realmID: .zero, deviceName: "laptop", remotes: remotes, isFiltered: false, pending: 0,
             conflicts: 0, isRemoved: false, removals: [], lastEqual: nil,
             devices: [device("laptop", .owner, isThis: true)] + devices, alarms: [])
         let checks = remotes.map { remote in

@@ -169,10 +169,7 @@ extension ItemEngine {
 }
 
 extension OwnLog {
-    func publishes(_ parsed: ParsedItem) -> Bool {
-        !parsed.protection.isThisDeviceOnly
-            && (!onlySynchronizable || parsed.values[Attribute.synchronizable.tag] == .integer(1))
-    }
+    func publishes(_ parsed: ParsedItem) -> Bool { !parsed.protection.isThisDeviceOnly }
 }
 
 /// The order of live items with one primary key; the greatest (stamp, log, item) has the key, on every device.

@@ -89,7 +89,6 @@ extension OwnLog {
     /// Whether other devices receive the item.
     func publishes(_ record: Record) -> Bool {
         record.itemClass != nil && !record.protection.isThisDeviceOnly
-            && (!onlySynchronizable || record.isSynchronizable)
     }
 }
 

@@ -8,20 +8,20 @@ package struct NewMember: MessageValue, Sendable {
     package let place: RemotePlace
     /// This device's name for the other devices.
     package let device: String
-    package let onlySynchronizable: Bool
 
-    package init(place: RemotePlace, device: String, onlySynchronizable: Bool) {
-        (self.place, self.device, self.onlySynchronizable) = (place, device, onlySynchronizable)
-    }
+    package init(place: RemotePlace, device: String) { (self.place, self.device) = (place, device) }
 
     package func write(to writer: inout MessageWriter) {
         writer.put(place)
         writer.put(device)
-        writer.put(onlySynchronizable)
+        writer.put(false)
     }
 
     package static func read(from reader: inout MessageReader) throws(MessageError) -> NewMember {
-        NewMember(place: try reader.read(), device: try reader.read(), onlySynchronizable: try reader.read())
+        let member = NewMember(place: try reader.read(), device: try reader.read())
+        // The command of an earlier release can ask for a part of the items.
+        guard try !reader.read(Bool.self) else { throw .invalid }
+        return member
     }
 }
 

@@ -28,7 +28,7 @@ extension FleetStatus: MessageValue {
         writer.put(realmID)
         writer.put(deviceName)
         writer.put(remotes)
-        writer.put(onlySynchronizable)
+        writer.put(isFiltered)
         writer.put(UInt64(pending))
         writer.put(UInt64(conflicts))
         writer.put(isRemoved)
@@ -41,7 +41,7 @@ extension FleetStatus: MessageValue {
     package static func read(from reader: inout MessageReader) throws(MessageError) -> FleetStatus {
         FleetStatus(
             realmID: try reader.read(), deviceName: try reader.read(), remotes: try reader.read(),
-            onlySynchronizable: try reader.read(), pending: try reader.number(), conflicts: try reader.number(),
+            isFiltered: try reader.read(), pending: try reader.number(), conflicts: try reader.number(),
             isRemoved: try reader.read(), removals: try reader.read(), lastEqual: try reader.time(),
             devices: try reader.read(), alarms: try reader.read())
     }

@@ -124,6 +124,7 @@ extension SyncError: MessageValue {
         case .url(let what):
             put(17)
             writer.put(what)
+        case .isFiltered: put(19)
         case .ambiguousDevice(let devices):
             put(18)
             writer.put(devices)
@@ -149,14 +150,13 @@ extension SyncError: MessageValue {
         case 15: .tooLarge
         case 16: .tooManyLogs
         case 17: .url(try reader.read())
-        default: throw .invalid
         case 18: .ambiguousDevice(try reader.read())
+        case 19: .isFiltered
+        default: throw .invalid
         }
     }
 }
 
-extension RecordStoreError: MessageValue {
-    package func write(to writer: inout MessageWriter) {
 extension NamedDevice: MessageValue {
     package func write(to writer: inout MessageWriter) {
         writer.put(id)
@@ -168,6 +168,8 @@ extension NamedDevice: MessageValue {
     }
 }
 
+extension RecordStoreError: MessageValue {
+    package func write(to writer: inout MessageWriter) {
         switch self {
         case .unreachable(let place):
             writer.put(1 as UInt8)

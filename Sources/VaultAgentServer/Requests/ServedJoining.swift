@@ -43,7 +43,7 @@ extension FoundRequest: RemoteRequest {
             }
             try fleet.found(
                 url, credentials: member.place.credentials, deviceName: member.device,
-                onlySynchronizable: member.onlySynchronizable, code: try RecoveryCode(told: code))
+                code: try RecoveryCode(told: code))
             answers.keeper.forgetWish()
             change.name = try fleet.ownName
         }
@@ -71,8 +71,7 @@ extension RecoverRequest: RemoteRequest {
         try answers.changeFleet(caller, opensAll: true) { (fleet, change) throws(SyncError) in
             try fleet.join(
                 try RemoteURL(member.place.url), credentials: member.place.credentials,
-                with: try RecoveryCode(told: code), deviceName: member.device,
-                onlySynchronizable: member.onlySynchronizable)
+                with: try RecoveryCode(told: code), deviceName: member.device)
             answers.keeper.forgetWish()
             change.name = try fleet.ownName
         }
@@ -87,7 +86,7 @@ extension AskToJoinRequest: RemoteRequest {
             change.isLook = true
             let attempt = try fleet.requestToJoin(
                 try RemoteURL(member.place.url), credentials: member.place.credentials, deviceName: member.device,
-                onlySynchronizable: member.onlySynchronizable, code: try RecoveryCode(told: code))
+                code: try RecoveryCode(told: code))
             answers.keeper.wait(with: attempt.wish)
         }
     }

@@ -18,6 +18,11 @@ extension CommandError {
                 .removed, "this device was removed from the fleet; the vault keeps its items, and nothing is synced",
                 hint: "an owner signed the removal; to join again, move the vault's file away, then 'vault init' "
                     + "and 'vault remote add URL --join'")
+        case .isFiltered:
+            self = .usage(
+                "this device joined with --only-synchronizable, which is gone: it neither sends nor takes changes",
+                hint: "leave: 'vault remote remove URL', here, keeps the items; or join anew with all of them: "
+                    + "move the vault's file away, then 'vault init' and 'vault remote add URL --join'")
         case .notJoined:
             self.init(
                 .notFound, "this vault belongs to no fleet",
@@ -32,17 +37,17 @@ extension CommandError {
                 .failure, "only an owner may do that", hint: "on a device that is one: see 'vault device list'")
         case .noSuchDevice:
             self.init(.notFound, "there is no such device", hint: "see 'vault device list'")
-        case .noSuchRemote: self.init(.notFound, "there is no such remote", hint: "see 'vault remote list'")
-        case .remoteInUse:
-            self.init(
-                .alreadyExists, "there is a fleet already",
-                hint: "to join it: --join, or --recovery-code-file FILE; another fleet needs its own folder")
         case .ambiguousDevice(let devices):
             let shown = devices.prefix(8).map { $0.id.text + ($0.isRemoved ? " (removed)" : "") }
             self.init(
                 .ambiguous, "\(devices.count.grouped) devices have this name",
                 hint: "choose one by its identifier: " + shown.joined(separator: ", ")
                     + (shown.count < devices.count ? ", …" : ""))
+        case .noSuchRemote: self.init(.notFound, "there is no such remote", hint: "see 'vault remote list'")
+        case .remoteInUse:
+            self.init(
+                .alreadyExists, "there is a fleet already",
+                hint: "to join it: --join, or --recovery-code-file FILE; another fleet needs its own folder")
         case .noAnswer:
             self.init(
                 .notFound, "no device uses this code there",

@@ -48,7 +48,7 @@ struct FleetSummary: Encodable {
         device = status.deviceName
         isRemoved = status.isRemoved ? true : nil
         removals = status.removals.isEmpty ? nil : status.removals
-        onlySynchronizable = status.onlySynchronizable
+        onlySynchronizable = status.isFiltered
         remotes = status.remotes.map(RemoteSummary.init)
         (pending, conflicts) = (status.pending, status.conflicts)
         lastEqual = status.lastEqual.map(Time.init(seconds:))

@@ -44,8 +44,15 @@ struct SetItem: ParsableCommand {
     @OptionGroup var part: FieldOption
     @OptionGroup var input: SecretOptions
 
+    @Flag(help: "Do not ask before an item is bound to this device and deleted on all others.")
+    var yes = false
+
     func run() throws {
-        try SetItem.store(vault, selection, details, part, input, replaces: true) { vault, item in
+        let locked = try vault.locked()
+        try SetItem.store(
+            vault, selection, details, part, input, replaces: true,
+            checking: { try details.checkBinding($0, in: locked, isConfirmed: yes) }
+        ) { vault, item in
             // The mark is part of the key, but an item that is marked differently is still the same item.
             let twins = details.synchronizable == nil ? [] : try vault.allMatching(selection.twin)
             guard let record = twins.first?.record, twins.count == 1 else {
@@ -63,7 +70,8 @@ struct SetItem: ParsableCommand {
     static func store(
         _ vault: VaultOptions, _ selection: ItemSelection, _ details: ItemDescription, _ part: FieldOption,
         _ input: SecretOptions, replaces: Bool = false,
-        before: (any OpenVault) throws -> Void = { _ in }, _ verb: (any OpenVault, Item) throws -> Void
+        before: (any OpenVault) throws -> Void = { _ in }, checking check: (Item?) throws -> Void = { _ in },
+        _ verb: (any OpenVault, Item) throws -> Void
     ) throws {
         try checkStandardInput(vault, input)
         let access = try vault.access(selection.groups)
@@ -73,6 +81,7 @@ struct SetItem: ParsableCommand {
             if early == nil || details.synchronizable != nil { try before(vault) }
             let (secret, fields) = part.parts(try early ?? input.secret())
             let existing = replaces && details.namesProtection ? try vault.first(selection.replaced) : nil
+            try check(existing)
             try verb(
                 vault,
                 Item(

@@ -39,6 +39,9 @@ struct Update: ParsableCommand {
     @Flag(help: "Replace the secret.")
     var secret = false
 
+    @Flag(help: "Do not ask before an item is bound to this device and deleted on all others.")
+    var yes = false
+
     @Option(help: ArgumentHelp("Change the item only if it is at this version.", valueName: "version"))
     var ifVersion: UInt64?
 
@@ -68,10 +71,12 @@ struct Update: ParsableCommand {
             throw CommandError.usage("there is nothing to change", hint: "see 'vault help update'")
         }
         // A caller that moves an item into another group needs access to both.
+        let locked = try vault.locked()
         let access = try vault.access(newGroup.map { AccessGroups(selection.groups.list + [$0]) } ?? selection.groups)
         let early = replacesSecret && !input.prompts ? try input.secret() : nil
         try access.withVault { vault in
             let item = try selection.only(in: vault)
+            try details.checkBinding(item, in: locked, isConfirmed: yes)
             // The protection class may become part of an access control.
             changes.attributes[.accessible] = nil
             changes.attributes.merge(try details.attributes(changing: item)) { $1 }

@@ -28,8 +28,7 @@ extension RemoteAdd {
             certificate: shown.certificate?.string, key: shown.key?.string)
         guard look.status == nil else { return try add(remote, place, vault) }
         guard look.failure == .notJoined else { return false }
-        let member = NewMember(
-            place: place, device: try name ?? RemoteAdd.hostName(), onlySynchronizable: onlySynchronizable)
+        let member = NewMember(place: place, device: try name ?? RemoteAdd.hostName())
         if join { return try join(agent, remote, member, vault) }
         guard let recoveryCodeFile else { return try found(agent, remote, member, vault) }
         let known = try UnlockOptions.recoveryCode(recoveryCodeFile)

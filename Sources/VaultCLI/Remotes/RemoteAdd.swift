@@ -35,7 +35,7 @@ struct RemoteAdd: ParsableCommand {
         completion: .file())
     var recoveryCodeFile: String?
 
-    @Flag(help: "Publish only items that are marked as synchronizable.")
+    @Flag(help: .hidden)
     var onlySynchronizable = false
 
     @Option(help: ArgumentHelp("The name of this device in the fleet; else the host's name.", valueName: "device"))
@@ -73,6 +73,11 @@ struct RemoteAdd: ParsableCommand {
     }
 
     func run() throws {
+        guard !onlySynchronizable else {
+            throw CommandError.usage(
+                "--only-synchronizable is gone: a part of a vault is shared as a vault of its own",
+                hint: "a vault for it: 'vault init --vault FILE', 'vault remote add URL --vault FILE'")
+        }
         let remote = try RemoteURL(argument: url)
         let shown = try credentials.credentials(for: remote)
         // Here `--recovery-code-file` means the fleet's recovery code, and not the vault's.
@@ -92,9 +97,7 @@ struct RemoteAdd: ParsableCommand {
             if let recoveryCodeFile {
                 let code = try code ?? UnlockOptions.recoveryCode(recoveryCodeFile)
                 try Progress.during("joining") { _ in
-                    try fleet.join(
-                        remote, credentials: shown, with: code, deviceName: device,
-                        onlySynchronizable: onlySynchronizable)
+                    try fleet.join(remote, credentials: shown, with: code, deviceName: device)
                 }
                 try report(.joined, remote, try RemoteAdd.ownName(fleet))
                 return AgentNetwork.tell(of: remote)
@@ -106,8 +109,8 @@ struct RemoteAdd: ParsableCommand {
     /// - Throws: an error for options that only make sense before the vault belongs to a fleet.
     func checkAdds() throws {
         guard !join, recoveryCodeFile == nil else { throw SyncError.alreadyJoined }
-        guard !onlySynchronizable, name == nil else {
-            throw CommandError.usage("the vault belongs to a fleet: --only-synchronizable and --name were chosen then")
+        guard name == nil else {
+            throw CommandError.usage("the vault belongs to a fleet: --name was chosen then")
         }
     }
 
@@ -128,9 +131,7 @@ struct RemoteAdd: ParsableCommand {
                 Output.note(Self.codeIsShown)
             } during: { show in
                 try Progress.during("founding the fleet") { _ in
-                    _ = try fleet.found(
-                        remote, credentials: credentials, deviceName: device,
-                        onlySynchronizable: onlySynchronizable, showing: show)
+                    _ = try fleet.found(remote, credentials: credentials, deviceName: device, showing: show)
                 }
             }
         } catch {
@@ -161,8 +162,7 @@ struct RemoteAdd: ParsableCommand {
     private func join(
         _ fleet: Fleet, _ remote: RemoteURL, _ credentials: RemoteCredentials, _ device: String
     ) throws {
-        let attempt = try fleet.requestToJoin(
-            remote, credentials: credentials, deviceName: device, onlySynchronizable: onlySynchronizable)
+        let attempt = try fleet.requestToJoin(remote, credentials: credentials, deviceName: device)
         let name = try waitForOwner(remote, device, attempt.code) {
             try attempt.poll() ? try RemoteAdd.ownName(fleet) : nil
         }

@@ -5,11 +5,12 @@ internal import VaultFormat
 package struct OwnLog: Equatable, Sendable {
     /// The log's number in this file.
     package let number: UInt16
-    /// Whether only synchronizable items are replicated.
-    package let onlySynchronizable: Bool
+    /// Whether an earlier release has joined the fleet with only a part of the items. The filter took an edit of any
+    /// other item for its deletion, on all devices. A device that has it therefore sends and takes nothing.
+    package let isFiltered: Bool
 
-    package init(number: UInt16, onlySynchronizable: Bool) {
-        (self.number, self.onlySynchronizable) = (number, onlySynchronizable)
+    package init(number: UInt16, isFiltered: Bool = false) {
+        (self.number, self.isFiltered) = (number, isFiltered)
     }
 
     static let (numberName, scopeName, clockName) = ("log", "scope", "clock")
@@ -20,7 +21,7 @@ package struct OwnLog: Equatable, Sendable {
     /// - Parameter clock: the greatest known stamp.
     package func attributes(clock: UInt64) -> [String: String] {
         [OwnLog.numberName: String(number), OwnLog.clockName: String(clock)].merging(
-            onlySynchronizable ? [OwnLog.scopeName: OwnLog.synchronizable] : [:]
+            isFiltered ? [OwnLog.scopeName: OwnLog.synchronizable] : [:]
         ) { $1 }
     }
 }
@@ -49,10 +50,10 @@ extension VaultStore {
         knownOwnLog = record(of: .sync).map { record in
             let user = record.attributes.user
             let number = user[OwnLog.numberName].flatMap { UInt16($0) }
-            let isNarrow = user[OwnLog.scopeName] == OwnLog.synchronizable
+            let isFiltered = user[OwnLog.scopeName] == OwnLog.synchronizable
             return KnownOwnLog(
                 id: record.id, version: record.version,
-                log: number.map { OwnLog(number: $0, onlySynchronizable: isNarrow) },
+                log: number.map { OwnLog(number: $0, isFiltered: isFiltered) },
                 clock: user[OwnLog.clockName].flatMap { UInt64($0) } ?? 0)
         }
         return knownOwnLog

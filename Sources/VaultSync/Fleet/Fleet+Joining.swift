@@ -22,7 +22,6 @@ extension Fleet {
     package func found(
         _ url: RemoteURL, credentials: RemoteCredentials = RemoteCredentials(),
         deviceName: String,
-        onlySynchronizable: Bool,
         code given: RecoveryCode? = nil,
         showing show: (RecoveryCode) throws(SyncError) -> Void = { _ in }
     ) throws(SyncError) -> RecoveryCode {
@@ -44,10 +43,10 @@ extension Fleet {
         operations += [.enrol(own), .enrol(recovery.rosterDevice)]
         try vaulted { () throws(VaultError) in try vault.beginReplication() }
         try alone(realm) { () throws(SyncError) in
-            let replica = try begin(identity, onlySynchronizable)
+            let replica = try begin(identity)
             try show(code)
             _ = try replica.appendToRoster(operations, at: nil)
-            try finish(replica, remote, deviceName, onlySynchronizable)
+            try finish(replica, remote, deviceName)
         }
         return code
     }
@@ -73,9 +72,7 @@ extension Fleet {
         return try Identity(realm, seeds: seeds, epochKeys: keys)
     }
 
-    private func begin(
-        _ identity: Identity, _ onlySynchronizable: Bool
-    ) throws(SyncError) -> Replica<VaultItems> {
+    private func begin(_ identity: Identity) throws(SyncError) -> Replica<VaultItems> {
         var state = ReplicaState(log: Bytes16(random.bytes(16)))
         let before = try vaulted { () throws(VaultError) in
             try vault.readReplica { table throws(VaultError) in try table.replicaState(of: identity.realmID) }
@@ -91,7 +88,7 @@ extension Fleet {
                 try vault.changeReplica { changes throws(VaultError) in try changes.forgetFleet() }
             }
         }
-        let items = VaultItems(vault, nil, of: identity.realmID, onlySynchronizable: onlySynchronizable, random: random)
+        let items = VaultItems(vault, nil, of: identity.realmID, random: random)
         var policy = ReplicaPolicy()
         policy.withheldAfter = 86_400_000
         return try Replica(
@@ -101,7 +98,7 @@ extension Fleet {
 
     /// Stores the new membership, and syncs for the first time.
     private func finish(
-        _ replica: Replica<VaultItems>, _ remote: RemoteAccess, _ deviceName: String, _ onlySynchronizable: Bool
+        _ replica: Replica<VaultItems>, _ remote: RemoteAccess, _ deviceName: String
     ) throws(SyncError) {
         try replica.items.commit(ReplicaChange(), replica.state)
         try add(remote)
@@ -122,7 +119,6 @@ extension Fleet {
     package func requestToJoin(
         _ url: RemoteURL, credentials: RemoteCredentials = RemoteCredentials(),
         deviceName: String,
-        onlySynchronizable: Bool,
         code given: RecoveryCode? = nil
     ) throws(SyncError) -> JoinAttempt {
         let remote = RemoteAccess(url, credentials)
@@ -140,8 +136,7 @@ extension Fleet {
         return JoinAttempt(
             self,
             JoinWish(
-                code: code, mailbox: mailbox, identity: identity, remote: remote, deviceName: deviceName,
-                onlySynchronizable: onlySynchronizable))
+                code: code, mailbox: mailbox, identity: identity, remote: remote, deviceName: deviceName))
     }
 
     /// - Returns: whether the answer was there. If so, this vault is a member of the fleet and has its items.
@@ -151,10 +146,7 @@ extension Fleet {
             do throws(FormatError) { return try JoinGrant<Range<Int>>(parsing: body) } catch { throw .format(error) }
         }
         let grant = try parsed.map { range throws(SyncError) in try message.secret(range) }
-        try join(
-            grant, wish.identity, wish.remote, deviceName: wish.deviceName,
-            onlySynchronizable: wish.onlySynchronizable
-        ) { message.isSigned(by: $0) }
+        try join(grant, wish.identity, wish.remote, deviceName: wish.deviceName) { message.isSigned(by: $0) }
         try wish.mailbox.clear()
         return true
     }
@@ -162,14 +154,14 @@ extension Fleet {
     /// Accepts an owner's answer.
     private func join(
         _ grant: JoinGrant<Secret>, _ identity: Identity, _ remote: RemoteAccess, deviceName: String,
-        onlySynchronizable: Bool, isSigned: (Bytes32) -> Bool
+        isSigned: (Bytes32) -> Bool
     ) throws(SyncError) {
         let store = try store(at: remote, realm: grant.realmID)
         let identity = try identity.with(
             try pastKeys([grant.epoch: grant.key], grant.realmID, store), realm: grant.realmID)
         try vaulted { () throws(VaultError) in try vault.beginReplication() }
         try alone(grant.realmID) { () throws(SyncError) in
-            let replica = try begin(identity, onlySynchronizable)
+            let replica = try begin(identity)
             try replica.followRoster(store)
             guard replica.roster.sequence >= grant.rosterSequence else {
                 throw .alarm(Alarm(.withheld, nil, grant.rosterSequence, "the roster that the owner has"))
@@ -178,7 +170,7 @@ extension Fleet {
                 replica.roster.devices.contains(where: { $0.role == .owner && isSigned($0.signingKey) })
             else { throw .alarm(Alarm(.forged, nil, grant.rosterSequence, "an answer that is not an owner's")) }
             guard replica.roster.device(identity.deviceID) != nil else { throw .removed }
-            try finish(replica, remote, deviceName, onlySynchronizable)
+            try finish(replica, remote, deviceName)
         }
         try checkHeads(grant)
     }
@@ -241,7 +233,7 @@ extension Fleet {
     package func join(
         _ url: RemoteURL, credentials: RemoteCredentials = RemoteCredentials(),
         with code: RecoveryCode,
-        deviceName: String, onlySynchronizable: Bool
+        deviceName: String
     ) throws(SyncError) {
         let remote = RemoteAccess(url, credentials)
         guard try !isJoined else { throw .alreadyJoined }
@@ -250,7 +242,7 @@ extension Fleet {
             let store = try store(at: remote, realm: realm)
             guard let newest = try newestKey(realm, store, recovery.identity) else { continue }
             let keys = try pastKeys(newest, realm, store)
-            return try recover(recovery, keys, remote, deviceName, onlySynchronizable)
+            return try recover(recovery, keys, remote, deviceName)
         }
         throw .wrongRecoveryCode
     }
@@ -272,8 +264,7 @@ extension Fleet {
     }
 
     private func recover(
-        _ recovery: RecoveryDevice, _ keys: [UInt32: Secret], _ remote: RemoteAccess, _ deviceName: String,
-        _ onlySynchronizable: Bool
+        _ recovery: RecoveryDevice, _ keys: [UInt32: Secret], _ remote: RemoteAccess, _ deviceName: String
     ) throws(SyncError) {
         let realm = recovery.identity.realmID
         let store = try store(at: remote, realm: realm)
@@ -281,7 +272,7 @@ extension Fleet {
         let (signing, box) = identity.device
         try vaulted { () throws(VaultError) in try vault.beginReplication() }
         try alone(realm) { () throws(SyncError) in
-            let replica = try begin(identity, onlySynchronizable)
+            let replica = try begin(identity)
             try follow(replica, store, recovery.identity)
             repeat {
                 let roster = replica.roster
@@ -297,7 +288,7 @@ extension Fleet {
                 try follow(replica, store, recovery.identity)
                 guard replica.roster.sequence > sequence else { throw .store(.unreachable(remote.url.text)) }
             } while true
-            try finish(replica, remote, deviceName, onlySynchronizable)
+            try finish(replica, remote, deviceName)
         }
     }
 

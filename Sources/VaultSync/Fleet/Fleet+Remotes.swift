@@ -12,6 +12,7 @@ extension Fleet {
     ) throws(SyncError) {
         let remote = RemoteAccess(url, credentials)
         let membership = try membership()
+        guard !membership.isFiltered else { throw .isFiltered }
         if membership.remotes.contains(where: { $0.url == url }) { return try show(credentials, at: url) }
         let others = try engines.realms(at: remote).filter { $0 != membership.identity.realmID }
         guard others.isEmpty else { throw .remoteInUse }

@@ -43,7 +43,7 @@ package final class Fleet {
         var identity: Identity
         let deviceName: String
         var state: ReplicaState
-        let onlySynchronizable: Bool
+        let isFiltered: Bool
         var remotes: [KnownRemote]
     }
 
@@ -86,7 +86,7 @@ package final class Fleet {
         }
         return Membership(
             identity: try Identity(realm, value: value), deviceName: says["device"] ?? "", state: found.state,
-            onlySynchronizable: found.onlySynchronizable, remotes: known)
+            isFiltered: found.isFiltered, remotes: known)
     }
 
     private static func realm(of says: [String: String]) -> RealmID? { says["realm"].flatMap { Bytes16(text: $0) } }
@@ -162,19 +162,23 @@ package final class Fleet {
     }
 
     /// Runs the body alone, with the membership as of then: another process may have synced the vault until now.
+    ///
+    /// - Throws: `.isFiltered`, before anything is sent or taken.
     func alone<R>(_ body: (Membership) throws(SyncError) -> R) throws(SyncError) -> R {
         let identities = try vaulted { () throws(VaultError) in
             try vault.readReplica { table throws(VaultError) in try table.ownRecords(.identity) }
         }
         guard let realm = identities.first.flatMap({ Fleet.realm(of: $0.says) }) else { throw .notJoined }
-        return try alone(realm) { () throws(SyncError) in try body(try membership()) }
+        return try alone(realm) { () throws(SyncError) in
+            let membership = try membership()
+            guard !membership.isFiltered else { throw .isFiltered }
+            return try body(membership)
+        }
     }
 
     /// Makes a replica of the vault's current state.
     func replica(_ membership: Membership) throws(SyncError) -> Replica<VaultItems> {
-        let items = VaultItems(
-            vault, membership.state, of: membership.identity.realmID, onlySynchronizable: membership.onlySynchronizable,
-            random: random)
+        let items = VaultItems(vault, membership.state, of: membership.identity.realmID, random: random)
         var policy = ReplicaPolicy()
         // Where a folder is copied file by file, records arrive one by one.
         policy.withheldAfter = 86_400_000
@@ -203,7 +207,7 @@ package final class Fleet {
             remotes: membership.remotes.map {
                 FleetStatus.Remote(url: $0.url, lastSync: $0.state.lastSync == 0 ? nil : Fleet.time($0.state.lastSync))
             },
-            onlySynchronizable: membership.onlySynchronizable, pending: try untold(replica), conflicts: conflicts,
+            isFiltered: membership.isFiltered, pending: try untold(replica), conflicts: conflicts,
             isRemoved: membership.remotes.contains(where: \.state.saysRemoved),
             removals: state.removals.compactMap { replica.roster.device($0)?.name }.sorted(),
             lastEqual: state.equalAt == 0 ? nil : Fleet.time(state.equalAt), devices: devices(replica),

@@ -15,7 +15,8 @@ package struct FleetStatus: Sendable {
     package let realmID: RealmID
     package let deviceName: String
     package let remotes: [Remote]
-    package let onlySynchronizable: Bool
+    /// Whether the device joined with a part of the items, by an earlier release, and so sends and takes nothing.
+    package let isFiltered: Bool
     /// The number of items that were changed here and are not published.
     package let pending: Int
     /// The number of fields with values of two devices, and of items whose primary key another item has.
@@ -30,18 +31,18 @@ package struct FleetStatus: Sendable {
     package let alarms: [Alarm]
 
     package init(
-        realmID: RealmID, deviceName: String, remotes: [Remote], onlySynchronizable: Bool, pending: Int,
+        realmID: RealmID, deviceName: String, remotes: [Remote], isFiltered: Bool, pending: Int,
         conflicts: Int, isRemoved: Bool, removals: [String], lastEqual: Double?, devices: [FleetDevice], alarms: [Alarm]
     ) {
         (self.realmID, self.deviceName, self.remotes) = (realmID, deviceName, remotes)
-        (self.onlySynchronizable, self.pending, self.conflicts) = (onlySynchronizable, pending, conflicts)
+        (self.isFiltered, self.pending, self.conflicts) = (isFiltered, pending, conflicts)
         (self.isRemoved, self.removals, self.lastEqual) = (isRemoved, removals, lastEqual)
         (self.devices, self.alarms) = (devices, alarms)
     }
 
     /// Whether other places get what this device stores from now on: a remote has answered it, and none has removed it.
     package var copiesNewItems: Bool {
-        !isRemoved && !onlySynchronizable && remotes.contains { $0.lastSync != nil }
+        !isRemoved && !isFiltered && remotes.contains { $0.lastSync != nil }
     }
 }
 

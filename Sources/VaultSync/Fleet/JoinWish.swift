@@ -9,7 +9,6 @@ package struct JoinWish: Sendable {
     let identity: Identity
     let remote: RemoteAccess
     let deviceName: String
-    let onlySynchronizable: Bool
 }
 
 /// A pending request to join, with the fleet object of the vault that asks.

@@ -29,7 +29,7 @@ extension Fleet {
             return .none
         }
         return FleetOutlook(
-            remotes: membership.remotes.map(\.url),
+            remotes: membership.isFiltered ? [] : membership.remotes.map(\.url),
             devices: membership.state.logs.values.count { $0.end == nil }, ownLog: membership.state.log,
             hasNews: vault.isLocked ? false : try hasNews(membership))
     }
@@ -40,9 +40,7 @@ extension Fleet {
             try vault.readReplica { table in table.ownLog.map { !table.unstamped($0).isEmpty } ?? false }
         }
         if isUnstamped { return true }
-        let items = VaultItems(
-            vault, membership.state, of: membership.identity.realmID, onlySynchronizable: membership.onlySynchronizable,
-            random: random)
+        let items = VaultItems(vault, membership.state, of: membership.identity.realmID, random: random)
         return try !items.pending(after: membership.state.through).isEmpty
     }
 

@@ -8,17 +8,13 @@ internal import VaultStorage
 package final class VaultItems: ReplicaItems {
     let vault: Vault
     private let random: any RandomSource
-    private let onlySynchronizable: Bool
     private let realm: RealmID
     /// The state in the vault.
     private var saved: ReplicaState?
 
     /// - Parameter saved: the state in the vault; `nil` if there is none yet.
-    package init(
-        _ vault: Vault, _ saved: ReplicaState?, of realm: RealmID, onlySynchronizable: Bool, random: any RandomSource
-    ) {
+    package init(_ vault: Vault, _ saved: ReplicaState?, of realm: RealmID, random: any RandomSource) {
         (self.vault, self.saved, self.realm, self.random) = (vault, saved, realm, random)
-        self.onlySynchronizable = onlySynchronizable
     }
 
     private func read<R>(_ body: (ReplicaTable) throws(VaultError) -> R) throws(SyncError) -> R {
@@ -250,7 +246,7 @@ package final class VaultItems: ReplicaItems {
                     try checkIsAlone(changes.table)
                     var logs = try vaulted { () throws(VaultError) in try changes.table.logs() }
                     guard let number = logs.makeNumber(of: state.log) else { throw .tooManyLogs }
-                    let own = OwnLog(number: number, onlySynchronizable: onlySynchronizable)
+                    let own = OwnLog(number: number)
                     after = try body(&changes, own, &logs) ?? state
                     try vaulted { () throws(VaultError) in try save(after, own, logs, in: &changes) }
                 } catch {
@@ -303,7 +299,7 @@ extension ReplicaTable {
     /// Returns the vault's state of a fleet; `nil` if the vault belongs to none or to another one.
     package func replicaState(
         of realm: RealmID
-    ) throws(VaultError) -> (state: ReplicaState, onlySynchronizable: Bool)? {
+    ) throws(VaultError) -> (state: ReplicaState, isFiltered: Bool)? {
         guard let own = try ownRecords(.sync).first, own.says["realm"] == realm.text, let value = own.value,
             var state = ReplicaState(value.withBytes { $0.array })
         else { return nil }
@@ -314,7 +310,7 @@ extension ReplicaTable {
             // A log without state only has a number.
             if known != LogState() { state.logs[log] = known }
         }
-        return (state, ownLog?.onlySynchronizable ?? false)
+        return (state, ownLog?.isFiltered ?? false)
     }
 }
 

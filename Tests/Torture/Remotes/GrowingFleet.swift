@@ -21,7 +21,7 @@ final class GrowingFleet {
     init(_ directory: FilePath, _ remote: RemoteAccess, _ engine: CountingEngine) throws {
         (self.directory, self.remote, self.engine) = (directory, remote, engine)
         writer = try Self.make(directory, "writer", engine)
-        _ = try writer.fleet.found(remote.url, deviceName: "writer", onlySynchronizable: false)
+        _ = try writer.fleet.found(remote.url, deviceName: "writer")
         reader = try Self.make(directory, "reader", engine)
         try Self.join(reader.fleet, remote, named: "reader", approvedBy: writer.fleet)
         try writer.vault.add(Item(.genericPassword(service: "svc", account: "account"), secret: "secret value"))
@@ -52,7 +52,7 @@ final class GrowingFleet {
     private static func join(
         _ fleet: Fleet, _ remote: RemoteAccess, named name: String, approvedBy owner: Fleet
     ) throws {
-        let attempt = try fleet.requestToJoin(remote.url, deviceName: name, onlySynchronizable: false)
+        let attempt = try fleet.requestToJoin(remote.url, deviceName: name)
         _ = try owner.approve(attempt.code, role: .owner)
         guard try attempt.poll() else { throw SyncError.noAnswer }
     }

@@ -137,9 +137,9 @@ import VaultStorage
             return try fleets[index].sync()[0]
         }
         _ = try fleets[0].found(
-            access.url, credentials: access.credentials, deviceName: "a", onlySynchronizable: false)
+            access.url, credentials: access.credentials, deviceName: "a")
         let attempt = try fleets[1].requestToJoin(
-            access.url, credentials: access.credentials, deviceName: "b", onlySynchronizable: false)
+            access.url, credentials: access.credentials, deviceName: "b")
         _ = try fleets[0].approve(attempt.code, role: .owner)
         #expect(try attempt.poll())
         try homes[0].add("first", "1")

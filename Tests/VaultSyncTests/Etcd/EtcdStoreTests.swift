@@ -134,9 +134,9 @@ import VaultStorage
         let fleets = try homes.map { try Fleet($0.vault, environment: $0.environment, engines: engines) }
         let access = server.access()
         _ = try fleets[0].found(
-            access.url, credentials: access.credentials, deviceName: "a", onlySynchronizable: false)
+            access.url, credentials: access.credentials, deviceName: "a")
         let attempt = try fleets[1].requestToJoin(
-            access.url, credentials: access.credentials, deviceName: "b", onlySynchronizable: false)
+            access.url, credentials: access.credentials, deviceName: "b")
         _ = try fleets[0].approve(attempt.code, role: .owner)
         #expect(try attempt.poll())
         try homes[0].add("ada", "one")

@@ -150,7 +150,7 @@ struct EngineTests {
         let fleet = try Fleet(copy, environment: homes[0].environment)
         #expect(throws: SyncError.notJoined) { try fleet.sync() }
         try copy.update(matching: Self.ada, with: ItemChanges(secret: Secret(text: "on the copy")))
-        let attempt = try fleet.requestToJoin(Home.url, deviceName: "copy", onlySynchronizable: false)
+        let attempt = try fleet.requestToJoin(Home.url, deviceName: "copy")
         _ = try homes[0].fleet.approve(attempt.code, role: .owner)
         #expect(try attempt.poll())
         for home in homes + homes { try home.sync() }
@@ -170,30 +170,24 @@ struct EngineTests {
         try Self.expectEqual(homes, ["ada": "two"])
     }
 
-    @Test func `only synchronizable items leave when that is asked for`() throws {
-        let disk = MemoryFileSystem()
-        let clock = ManualClock()
-        let (a, b) = (try Home("a", on: disk, clock: clock), try Home("b", on: disk, clock: clock))
-        _ = try a.fleet.found(Home.url, deviceName: "a", onlySynchronizable: true)
-        let attempt = try b.fleet.requestToJoin(Home.url, deviceName: "b", onlySynchronizable: false)
-        _ = try a.fleet.approve(attempt.code, role: .owner)
-        #expect(try attempt.poll())
-        try a.add("stays", "one")
-        try a.vault.add(
-            Item(
-                .genericPassword(service: "svc", account: "goes"), attributes: [.synchronizable: .number(1)],
-                secret: Secret(text: "two")))
-        for home in [a, b] { try home.sync() }
+    @Test func `the mark of synchronizable items narrows no sync, and its removal deletes nothing`() throws {
+        let homes = try Self.pair()
         let query = Query(.genericPassword, service: "svc")
-        #expect(try b.vault.copyMatching(query).map { $0.attributes[.account]?.text } == ["goes"])
-        // An item that is marked later is sent then, and the others lose the item whose mark is removed.
-        for (account, mark) in [("stays", true), ("goes", false)] {
-            try a.vault.update(
+        try homes[0].vault.add(
+            Item(
+                .genericPassword(service: "svc", account: "marked"), attributes: [.synchronizable: .number(1)],
+                secret: Secret(text: "two")))
+        for home in homes { try home.sync() }
+        for (account, mark) in [("ada", true), ("marked", false)] {
+            try homes[0].vault.update(
                 matching: Query(.genericPassword, account: account),
                 with: ItemChanges(attributes: [.synchronizable: .bool(mark)]))
         }
-        for home in [a, b] { try home.sync() }
-        #expect(try b.vault.copyMatching(query).map { $0.attributes[.account]?.text } == ["stays"])
+        for home in homes { try home.sync() }
+        for home in homes {
+            let accounts = try home.vault.copyMatching(query).compactMap { $0.attributes[.account]?.text }
+            #expect(accounts.sorted() == ["ada", "marked"])
+        }
     }
 
     @Test func `a backup of one fleet's vault can begin another fleet`() throws {
@@ -207,10 +201,10 @@ struct EngineTests {
             at: "/a/copy.vault", unlockingWith: .of("correct horse"), environment: environment)
         let fleet = try Fleet(copy, environment: environment)
         #expect(throws: SyncError.remoteInUse) {
-            try fleet.found(Home.url, deviceName: "copy", onlySynchronizable: false)
+            try fleet.found(Home.url, deviceName: "copy")
         }
         try environment.fileSystem.createDirectories("/other")
-        _ = try fleet.found(RemoteURL(folder: "/other"), deviceName: "copy", onlySynchronizable: false)
+        _ = try fleet.found(RemoteURL(folder: "/other"), deviceName: "copy")
         try copy.update(matching: Self.ada, with: ItemChanges(secret: Secret(text: "elsewhere")))
         #expect(try fleet.sync().allSatisfy { $0.error == nil && $0.alarms.isEmpty })
         #expect(try fleet.status().conflicts == 0)

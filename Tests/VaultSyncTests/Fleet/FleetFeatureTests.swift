@@ -26,7 +26,7 @@ struct FleetFeatureTests {
     private static func join(_ vault: Vault, of home: Home, to homes: [Home]) throws {
         let fleet = try Fleet(vault, environment: home.environment)
         #expect(throws: SyncError.notJoined) { try fleet.sync() }
-        let attempt = try fleet.requestToJoin(Home.url, deviceName: "again", onlySynchronizable: false)
+        let attempt = try fleet.requestToJoin(Home.url, deviceName: "again")
         _ = try homes[0].fleet.approve(attempt.code, role: .owner)
         #expect(try attempt.poll())
         for _ in 0..<2 {

@@ -33,8 +33,8 @@ struct FleetTests {
         let (a, b) = (try Home("a", on: disk, clock: clock), try Home("b", on: disk, clock: clock))
         try a.add("ada", "one")
         try b.add("bob", "two")
-        _ = try a.fleet.found(Home.url, deviceName: "a", onlySynchronizable: false)
-        let attempt = try b.fleet.requestToJoin(Home.url, deviceName: "b", onlySynchronizable: false)
+        _ = try a.fleet.found(Home.url, deviceName: "a")
+        let attempt = try b.fleet.requestToJoin(Home.url, deviceName: "b")
         #expect(try !attempt.poll())
         #expect(try a.fleet.joinRequest(for: attempt.code) == "b")
         #expect(try a.fleet.approve(attempt.code, role: .owner).name == "b")
@@ -115,14 +115,6 @@ struct FleetTests {
         #expect(try homes[1].secrets() == [:])
     }
 
-    @Test func `a fleet that takes only chosen items does not have the others`() throws {
-        let home = try Home("a", on: MemoryFileSystem())
-        _ = try home.fleet.found(Home.url, deviceName: "a", onlySynchronizable: true)
-        try home.sync()
-        let status = try home.fleet.status()
-        #expect(status.remotes.allSatisfy { $0.lastSync != nil } && !status.copiesNewItems)
-    }
-
     @Test func `a removed device hears nothing more, and is told so`() throws {
         let homes = try Home.fleet(["a", "b", "c"])
         try homes[2].add("carl", "one")
@@ -144,15 +136,15 @@ struct FleetTests {
     @Test func `the recovery code lets a new machine in when no other is left`() throws {
         let disk = MemoryFileSystem()
         let a = try Home("a", on: disk)
-        let code = try a.fleet.found(Home.url, deviceName: "a", onlySynchronizable: false)
+        let code = try a.fleet.found(Home.url, deviceName: "a")
         try a.add("ada", "one")
         try a.sync()
         let b = try Home("b", on: disk, clock: a.clock)
         #expect(throws: SyncError.wrongRecoveryCode) {
             let other = try RecoveryCode(SystemRandom())
-            try b.fleet.join(Home.url, with: other, deviceName: "b", onlySynchronizable: false)
+            try b.fleet.join(Home.url, with: other, deviceName: "b")
         }
-        try b.fleet.join(Home.url, with: code, deviceName: "b", onlySynchronizable: false)
+        try b.fleet.join(Home.url, with: code, deviceName: "b")
         #expect(try b.secrets() == ["ada": "one"])
     }
 
@@ -187,7 +179,7 @@ struct FleetTests {
         let homes = try Home.fleet(["a"])
         for number in 1...2 {
             let home = try Home("b\(number)", on: homes[0].environment.fileSystem, clock: homes[0].clock)
-            let attempt = try home.fleet.requestToJoin(Home.url, deviceName: name, onlySynchronizable: false)
+            let attempt = try home.fleet.requestToJoin(Home.url, deviceName: name)
             let device = try homes[0].fleet.approve(attempt.code, role: .writer)
             #expect(device.name == (number == 1 ? name : String(repeating: "é", count: 120) + " 2"))
         }

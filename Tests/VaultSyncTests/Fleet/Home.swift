@@ -40,9 +40,9 @@ struct Home {
     static func fleet(_ names: [String], on disk: any VaultFileSystem = MemoryFileSystem()) throws -> [Home] {
         let clock = ManualClock()
         let homes = try names.map { try Home($0, on: disk, clock: clock) }
-        _ = try homes[0].fleet.found(url, deviceName: names[0], onlySynchronizable: false)
+        _ = try homes[0].fleet.found(url, deviceName: names[0])
         for home in homes.dropFirst() {
-            let attempt = try home.fleet.requestToJoin(url, deviceName: home.name, onlySynchronizable: false)
+            let attempt = try home.fleet.requestToJoin(url, deviceName: home.name)
             _ = try homes[0].fleet.approve(attempt.code, role: .owner)
             guard try attempt.poll() else { throw SyncError.noAnswer }
         }

@@ -26,7 +26,7 @@ final class LyingMember {
         (identity, state) = (membership.identity, membership.state)
         environment = home.environment
         let items = VaultItems(
-            home.vault, state, of: identity.realmID, onlySynchronizable: false, random: SystemRandom())
+            home.vault, state, of: identity.realmID, random: SystemRandom())
         var key: [UInt8] = []
         try items.forEachState(of: items.all().map(\.id)) { item throws(SyncError) in
             key = item.winner(of: .primaryKey)?.value.plainBytes ?? key

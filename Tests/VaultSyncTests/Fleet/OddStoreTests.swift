@@ -20,8 +20,8 @@ struct OddStoreTests {
         let clock = ManualClock()
         let homes = try ["a", "b"].map { try Home($0, on: disk, clock: clock) }
         let fleets = try homes.map { try Self.fleet($0, .repeatsAppends) }
-        _ = try fleets[0].found(Home.url, deviceName: "a", onlySynchronizable: false)
-        let attempt = try fleets[1].requestToJoin(Home.url, deviceName: "b", onlySynchronizable: false)
+        _ = try fleets[0].found(Home.url, deviceName: "a")
+        let attempt = try fleets[1].requestToJoin(Home.url, deviceName: "b")
         _ = try fleets[0].approve(attempt.code, role: .owner)
         #expect(try attempt.poll())
         try homes[0].add("ada", "one")
@@ -36,11 +36,11 @@ struct OddStoreTests {
     @Test func `a list of devices without end is given up by a device that joins`() throws {
         let disk = MemoryFileSystem()
         let founder = try Home("a", on: disk)
-        let code = try founder.fleet.found(Home.url, deviceName: "a", onlySynchronizable: false)
+        let code = try founder.fleet.found(Home.url, deviceName: "a")
         let joining = try Home("b", on: disk)
         let error = #expect(throws: SyncError.self) {
             try Self.fleet(joining, .endlessRoster).join(
-                Home.url, with: code, deviceName: "b", onlySynchronizable: false)
+                Home.url, with: code, deviceName: "b")
         }
         guard case .alarm(let alarm)? = error else {
             Issue.record("\(error as Any)")

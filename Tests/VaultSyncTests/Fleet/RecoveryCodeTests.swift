@@ -24,7 +24,7 @@ struct RecoveryCodeTests {
         let home = try Home("a", on: MemoryFileSystem())
         try home.add("ada", "one")
         var shown = 0
-        try home.fleet.found(Home.url, deviceName: "a", onlySynchronizable: false) { _ throws(SyncError) in
+        try home.fleet.found(Home.url, deviceName: "a") { _ throws(SyncError) in
             shown += 1
             #expect((try? Self.folder(home.environment.fileSystem)) == [])
             #expect((try? home.fleet.isJoined) == false)
@@ -36,12 +36,12 @@ struct RecoveryCodeTests {
     @Test func `a code that cannot be shown founds nothing`() throws {
         let home = try Home("a", on: MemoryFileSystem())
         #expect(throws: SyncError.vault(.cancelled)) {
-            try home.fleet.found(Home.url, deviceName: "a", onlySynchronizable: false) { _ throws(SyncError) in
+            try home.fleet.found(Home.url, deviceName: "a") { _ throws(SyncError) in
                 throw .vault(.cancelled)
             }
         }
         #expect(try !home.fleet.isJoined && Self.folder(home.environment.fileSystem) == [])
-        try home.fleet.found(Home.url, deviceName: "a", onlySynchronizable: false)
+        try home.fleet.found(Home.url, deviceName: "a")
     }
 
     @Test func `a folder that cannot be reached shows no code`() throws {
@@ -49,12 +49,12 @@ struct RecoveryCodeTests {
         let home = try Home("a", on: disk)
         disk.hide(Home.remote)
         #expect(throws: SyncError.store(.unreachable(Home.remote.string))) {
-            try home.fleet.found(Home.url, deviceName: "a", onlySynchronizable: false) { _ throws(SyncError) in
+            try home.fleet.found(Home.url, deviceName: "a") { _ throws(SyncError) in
                 Issue.record("shown")
             }
         }
         disk.heal()
-        try home.fleet.found(Home.url, deviceName: "a", onlySynchronizable: false)
+        try home.fleet.found(Home.url, deviceName: "a")
     }
 
     @Test(arguments: ["/shared", "/a"])
@@ -62,7 +62,7 @@ struct RecoveryCodeTests {
         var founded = 0
         let all = FaultyFileSystem()
         let uses = all.fail(from: .max, below: FilePath(place))
-        try Home("a", on: all).fleet.found(Home.url, deviceName: "a", onlySynchronizable: false)
+        try Home("a", on: all).fleet.found(Home.url, deviceName: "a")
         for number in stride(from: 1, through: uses(), by: uses() / 16 + 1) {
             let disk = FaultyFileSystem()
             let home = try Home("a", on: disk)
@@ -70,7 +70,7 @@ struct RecoveryCodeTests {
             var code: RecoveryCode?
             _ = disk.fail(from: number, below: FilePath(place))
             do throws(SyncError) {
-                try home.fleet.found(Home.url, deviceName: "a", onlySynchronizable: false) { code = $0 }
+                try home.fleet.found(Home.url, deviceName: "a") { code = $0 }
             } catch { #expect(error != .vault(.cancelled)) }
             disk.heal()
             // The view of another process.
@@ -82,10 +82,10 @@ struct RecoveryCodeTests {
                 home.clock.advance(by: 1)
                 for outcome in try fleet.sync() { #expect(outcome.error == nil && outcome.alarms.isEmpty) }
             } else {
-                try fleet.found(Home.url, deviceName: "a", onlySynchronizable: false) { code = $0 }
+                try fleet.found(Home.url, deviceName: "a") { code = $0 }
             }
             let other = try Self.home("b", like: home)
-            try other.fleet.join(Home.url, with: try #require(code), deviceName: "b", onlySynchronizable: false)
+            try other.fleet.join(Home.url, with: try #require(code), deviceName: "b")
             #expect(try other.secrets() == ["ada": "one"], "use \(number) of \(place)")
         }
         #expect(uses() > 10 && founded > 1)
@@ -112,10 +112,10 @@ struct RecoveryCodeTests {
         #expect(roster.devices.filter { $0.role == .recovery }.count == 1 && roster.epoch == 3)
         let late = try Home("late", on: disk, clock: a.clock)
         #expect(throws: SyncError.wrongRecoveryCode) {
-            try late.fleet.join(Home.url, with: codes[0], deviceName: "late", onlySynchronizable: false)
+            try late.fleet.join(Home.url, with: codes[0], deviceName: "late")
         }
         #expect(try !late.fleet.isJoined)
-        try late.fleet.join(Home.url, with: codes[1], deviceName: "late", onlySynchronizable: false)
+        try late.fleet.join(Home.url, with: codes[1], deviceName: "late")
         #expect(try late.secrets() == ["ada": "one"])
         try a.sync()
         #expect(try a.fleet.status().devices.map(\.name) == ["a", "late"])
@@ -124,19 +124,19 @@ struct RecoveryCodeTests {
     @Test func `the founder's code lets nobody in after another one was made`() throws {
         let disk = MemoryFileSystem()
         let a = try Home("a", on: disk)
-        let first = try a.fleet.found(Home.url, deviceName: "a", onlySynchronizable: false)
+        let first = try a.fleet.found(Home.url, deviceName: "a")
         // An intermediate epoch, whose key the first code has as well.
         let b = try Self.home("b", like: a)
-        try b.fleet.join(Home.url, with: first, deviceName: "b", onlySynchronizable: false)
+        try b.fleet.join(Home.url, with: first, deviceName: "b")
         try a.sync()
         _ = try a.fleet.remove(deviceNamed: "b")
         var second: RecoveryCode?
         _ = try a.fleet.renewRecoveryCode { second = $0 }
         let c = try Self.home("c", like: a)
         #expect(throws: SyncError.wrongRecoveryCode) {
-            try c.fleet.join(Home.url, with: first, deviceName: "c", onlySynchronizable: false)
+            try c.fleet.join(Home.url, with: first, deviceName: "c")
         }
-        try c.fleet.join(Home.url, with: try #require(second), deviceName: "c", onlySynchronizable: false)
+        try c.fleet.join(Home.url, with: try #require(second), deviceName: "c")
         try a.sync()
         #expect(try a.fleet.status().devices.map(\.name) == ["a", "c"])
     }
@@ -144,7 +144,7 @@ struct RecoveryCodeTests {
     @Test func `only an owner makes another code`() throws {
         let a = try Home.fleet(["a"])[0]
         let b = try Self.home("b", like: a)
-        let attempt = try b.fleet.requestToJoin(Home.url, deviceName: "b", onlySynchronizable: false)
+        let attempt = try b.fleet.requestToJoin(Home.url, deviceName: "b")
         _ = try a.fleet.approve(attempt.code, role: .writer)
         #expect(try attempt.poll())
         #expect(throws: SyncError.notAnOwner) {
@@ -170,7 +170,7 @@ struct RecoveryCodeTests {
             for home in homes { try home.sync() }
             _ = try a.fleet.renewRecoveryCode { code = $0 }
             let late = try Self.home("late", like: a)
-            try late.fleet.join(Home.url, with: try #require(code), deviceName: "late", onlySynchronizable: false)
+            try late.fleet.join(Home.url, with: try #require(code), deviceName: "late")
             for home in homes { try home.sync() }
             #expect(try homes[1].fleet.status().devices.map(\.name) == ["a", "b", "late"])
         }

@@ -132,7 +132,7 @@ struct RemovalTests {
         try a.add("new", "fresh")
         disk.heal()
         let c = try Home("c", on: disk, clock: a.clock)
-        let attempt = try c.fleet.requestToJoin(Home.url, deviceName: "c", onlySynchronizable: false)
+        let attempt = try c.fleet.requestToJoin(Home.url, deviceName: "c")
         _ = try a.fleet.approve(attempt.code, role: .owner)
         #expect(try attempt.poll())
         #expect(!Self.contains("fresh", try Self.readable(by: homes[1])))
@@ -333,7 +333,7 @@ struct RemovalTests {
         let homes = try Home.fleet(["a", "b"])
         let a = homes[0]
         let c = try Home("c", on: a.environment.fileSystem, clock: a.clock)
-        let attempt = try c.fleet.requestToJoin(Home.url, deviceName: "c", onlySynchronizable: false)
+        let attempt = try c.fleet.requestToJoin(Home.url, deviceName: "c")
         _ = try a.fleet.approve(attempt.code, role: .writer)
         #expect(try attempt.poll())
         #expect(throws: SyncError.notAnOwner) { try c.fleet.remove(deviceNamed: "b") }

@@ -51,7 +51,7 @@ struct RosterForkTests {
             case .approves:
                 let guest = try Home("guest of \(home.name)", on: home.environment.fileSystem, clock: home.clock)
                 let attempt = try guest.fleet.requestToJoin(
-                    Home.url, deviceName: guest.name, onlySynchronizable: false)
+                    Home.url, deviceName: guest.name)
                 _ = try home.fleet.approve(attempt.code, role: .owner)
             case .renewsCode: _ = try home.fleet.renewRecoveryCode { _ throws(SyncError) in }
             }
@@ -113,7 +113,7 @@ struct RosterForkTests {
         try b.add("later", "of b alone")
         let guest = try Home("b2", on: a.environment.fileSystem, clock: a.clock)
         for (account, secret) in try b.secrets() { try guest.add(account, secret) }
-        let attempt = try guest.fleet.requestToJoin(Home.url, deviceName: "b", onlySynchronizable: false)
+        let attempt = try guest.fleet.requestToJoin(Home.url, deviceName: "b")
         _ = try a.fleet.approve(attempt.code, role: .owner)
         #expect(try attempt.poll())
         for home in [guest, a, c, guest] { try home.sync() }
@@ -169,7 +169,7 @@ struct RosterForkTests {
         let folder = try Folder(homes[0])
         let honest = try folder.alter(1) { $0[$0.count - 1] ^= 1 }
         let guest = try Home("c", on: homes[0].environment.fileSystem, clock: homes[0].clock)
-        let attempt = try guest.fleet.requestToJoin(Home.url, deviceName: "c", onlySynchronizable: false)
+        let attempt = try guest.fleet.requestToJoin(Home.url, deviceName: "c")
         _ = try homes[0].fleet.approve(attempt.code, role: .writer)
         #expect(try folder.store.record(at: RecordAddress(folder.roster, 1)) == honest)
         #expect(try attempt.poll())

@@ -28,9 +28,9 @@ struct ServerSecrecyTests {
             return Device(home: home, fleet: try Fleet(home.vault, environment: home.environment, engines: engines))
         }
         _ = try devices[0].fleet.found(
-            access.url, credentials: access.credentials, deviceName: devices[0].home.name, onlySynchronizable: false)
+            access.url, credentials: access.credentials, deviceName: devices[0].home.name)
         let attempt = try devices[1].fleet.requestToJoin(
-            access.url, credentials: access.credentials, deviceName: devices[1].home.name, onlySynchronizable: false)
+            access.url, credentials: access.credentials, deviceName: devices[1].home.name)
         _ = try devices[0].fleet.approve(attempt.code, role: .owner)
         #expect(try attempt.poll())
         var item = Item(

@@ -32,7 +32,7 @@ enum BrokenRule: CaseIterable {
         return try fleet.alone(realm) { () throws(SyncError) in
             let membership = try fleet.membership()
             let base = VaultItems(
-                handle.vault, membership.state, of: realm, onlySynchronizable: false,
+                handle.vault, membership.state, of: realm,
                 random: fleet.random)
             try base.stampUnknown()
             let mirrorStore = BrokenMirror(

@@ -138,7 +138,7 @@ struct EveryStepTests {
         let newcomer = InterleavedHome("c", on: world.disk, SystemRandom(), clock: world.homes[0].clock)
         try newcomer.create()
         let attempt = try newcomer.openVerbs().fleet.requestToJoin(
-            RemoteURL(folder: FilePath(Self.folder)), deviceName: "c", onlySynchronizable: false)
+            RemoteURL(folder: FilePath(Self.folder)), deviceName: "c")
         _ = try world.homes[0].openVerbs().fleet.approve(attempt.code, role: .owner)
         #expect(try attempt.poll())
         #expect(try world.secrets(newcomer).count == Self.first.count + 1)

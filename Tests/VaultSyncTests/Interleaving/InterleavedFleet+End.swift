@@ -61,8 +61,7 @@ extension InterleavedFleet {
         try newcomer.create()
         do {
             let attempt = try newcomer.openVerbs().fleet.requestToJoin(
-                RemoteURL(folder: FilePath(InterleavedHome.folder)), deviceName: newcomer.name,
-                onlySynchronizable: false)
+                RemoteURL(folder: FilePath(InterleavedHome.folder)), deviceName: newcomer.name)
             homes[0].clock.advance(by: now - homes[0].clock.now)
             _ = try homes[0].openVerbs().fleet.approve(attempt.code, role: .owner)
             guard try attempt.poll() else { throw SyncError.noAnswer }

@@ -74,10 +74,10 @@ final class InterleavedFleet {
             let homes = names.map { InterleavedHome($0, on: disk, random, clock: clock) }
             for home in homes { try home.create() }
             let founder = try homes[0].openVerbs().fleet
-            _ = try founder.found(url, deviceName: names[0], onlySynchronizable: false)
+            _ = try founder.found(url, deviceName: names[0])
             for home in homes.dropFirst() {
                 let attempt = try home.openVerbs().fleet.requestToJoin(
-                    url, deviceName: home.name, onlySynchronizable: false)
+                    url, deviceName: home.name)
                 _ = try founder.approve(attempt.code, role: .owner)
                 guard try attempt.poll() else { throw SyncError.noAnswer }
             }

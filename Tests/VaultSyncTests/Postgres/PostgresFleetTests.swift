@@ -28,11 +28,11 @@ struct PostgresFleetTests {
             let (home, fleet) = devices[index]
             guard index > 0 else {
                 _ = try fleet.found(
-                    access.url, credentials: access.credentials, deviceName: home.name, onlySynchronizable: false)
+                    access.url, credentials: access.credentials, deviceName: home.name)
                 continue
             }
             let attempt = try fleet.requestToJoin(
-                access.url, credentials: access.credentials, deviceName: home.name, onlySynchronizable: false)
+                access.url, credentials: access.credentials, deviceName: home.name)
             _ = try devices[0].fleet.approve(attempt.code, role: .owner)
             guard try attempt.poll() else { throw SyncError.noAnswer }
         }

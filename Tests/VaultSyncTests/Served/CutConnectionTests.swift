@@ -39,8 +39,8 @@ struct CutConnectionTests {
             clock.advance(by: 1)
             return try fleets[index].sync()[0]
         }
-        _ = try fleets[0].found(url, deviceName: "a", onlySynchronizable: false)
-        let attempt = try fleets[1].requestToJoin(url, deviceName: "b", onlySynchronizable: false)
+        _ = try fleets[0].found(url, deviceName: "a")
+        let attempt = try fleets[1].requestToJoin(url, deviceName: "b")
         _ = try fleets[0].approve(attempt.code, role: .owner)
         #expect(try attempt.poll())
         for index in [1, 0, 1] { #expect(try sync(index).error == nil) }

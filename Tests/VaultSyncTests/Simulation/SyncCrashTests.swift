@@ -36,7 +36,7 @@ final class CrashingDevice {
         let vault = try Vault.create(
             at: path, passphrase: .of(CrashingDevice.passphrase), cost: .weakest, environment: environment)
         try vault.beginReplication()
-        let items = VaultItems(vault, nil, of: world.realmID, onlySynchronizable: false, random: world.names)
+        let items = VaultItems(vault, nil, of: world.realmID, random: world.names)
         try items.commit(ReplicaChange(), ReplicaState(log: Bytes16(world.names.bytes(16))))
     }
 
@@ -72,7 +72,7 @@ final class CrashingDevice {
             throw SyncError.notJoined
         }
         return (
-            VaultItems(vault, found.state, of: world.realmID, onlySynchronizable: false, random: world.names),
+            VaultItems(vault, found.state, of: world.realmID, random: world.names),
             found.state
         )
     }
