@@ -120,7 +120,10 @@ let package = Package(
             swiftSettings: settings),
         .target(
             name: "VaultSSHAgent",
-            dependencies: ["VaultDoorKit", "VaultLoop", "VaultAgent", "Vault", "VaultFormat", "VaultCrypto", "CLinux"],
+            dependencies: [
+                "VaultSystem", "VaultDoorKit", "VaultLoop", "VaultAgent", "Vault", "VaultFormat", "VaultCrypto",
+                "CLinux", system,
+            ],
             swiftSettings: settings),
         .target(
             name: "VaultBrowser",
@@ -143,7 +146,8 @@ let package = Package(
             dependencies: ["VaultSystem", "Vault", "VaultStorage", "VaultFormat", "VaultCrypto", "CLinux", system],
             swiftSettings: settings),
         .target(
-            name: "VaultSyncPostgres", dependencies: ["VaultSync", "VaultFormat", "VaultCrypto", "CPostgres", system],
+            name: "VaultSyncPostgres",
+            dependencies: ["VaultSystem", "VaultSync", "VaultFormat", "VaultCrypto", "CPostgres", system],
             swiftSettings: settings),
         .target(
             name: "VaultSyncEtcd", dependencies: ["VaultSync", "VaultFormat", "VaultCrypto", "CCurl", system],

@@ -26,18 +26,20 @@ final class SSHAgent: Sendable {
     private let questions: SSHQuestions
     private let keepsKeys: Bool
     private let clock: SSHClock
+    private let order: SSHOrder
     private let report: @Sendable (SSHRefusal) -> Void
 
     /// - Parameters:
     ///   - keyring: the vault's keys; `nil` to keep keys in memory only.
     ///   - keepsKeys: whether added keys are stored in the vault.
+    ///   - order: the keys that hosts have accepted.
     ///   - report: receives the reason why a key was not added, which the protocol does not carry.
     init(
         _ keyring: (any SSHKeyring)?, _ person: any SSHPerson, keepsKeys: Bool, clock: SSHClock = .system,
-        report: @escaping @Sendable (SSHRefusal) -> Void = { _ in }
+        order: SSHOrder = SSHOrder(), report: @escaping @Sendable (SSHRefusal) -> Void = { _ in }
     ) {
         (self.keyring, self.keepsKeys, questions) = (keyring, keepsKeys, SSHQuestions(person, clock))
-        (self.clock, self.report) = (clock, report)
+        (self.clock, self.order, self.report) = (clock, order, report)
     }
 
     private enum Answer {
@@ -68,8 +70,11 @@ final class SSHAgent: Sendable {
             switch type {
             case 11:
                 try reader.finish()
-                return identities(try visible(session, line))
-            case 13: return try sign(&reader, frame, session, line)
+                let keys = try visible(session, line)
+                // A list without a choice, as of a locked vault, tells nothing about its keys.
+                if keys.count > SSHOrder.untouched { session.noteList() }
+                return identities(session.target.map { order.sorted(keys, for: $0, name: \.name) } ?? keys)
+            case 13: return try sign(&reader, frame, &session, line)
             case 17, 25:
                 do throws(SSHRefusal) { try add(&reader, frame, isConstrained: type == 25, session, line) } catch {
                     report(error)
@@ -93,12 +98,12 @@ final class SSHAgent: Sendable {
 
     private func visible(
         _ session: SSHSession, _ line: SSHLine
-    ) throws(SSHRefusal) -> [(blob: [UInt8], comment: [UInt8])] {
+    ) throws(SSHRefusal) -> [(name: SSHKeyName, comment: [UInt8])] {
         let seconds = clock.seconds()
         let own = state.withLock(\.keys)
         var seen = Set(own.map(\.name))
         var visible = own.filter { session.permits($0.constraints.destinations, for: nil, at: seconds) }.map {
-            ($0.name.blob, $0.comment)
+            (name: $0.name, comment: $0.comment)
         }
         // Keys in memory are served while the vault is locked as well.
         let stored =
@@ -107,17 +112,20 @@ final class SSHAgent: Sendable {
             }) ?? []
         for key in stored {
             for name in key.names where seen.insert(name).inserted {
-                visible.append((name.blob, Array(key.comment.utf8)))
+                visible.append((name, Array(key.comment.utf8)))
             }
         }
-        return visible
+        // Offered, such a certificate would only use up one of the tries that a server allows.
+        return visible.filter { !$0.name.isRefusedEverywhere(at: seconds) }
     }
 
     /// Lists as many keys as fit into an answer.
-    private func identities(_ keys: [(blob: [UInt8], comment: [UInt8])]) -> [UInt8] {
+    private func identities(_ keys: [(name: SSHKeyName, comment: [UInt8])]) -> [UInt8] {
         var (body, count): ([UInt8], UInt32) = ([], 0)
-        for key in keys where body.count + key.blob.count + key.comment.count + 13 <= SSHAgent.longestFrame {
-            body.put(string: key.blob.span)
+        for key in keys {
+            let blob = key.name.blob
+            guard body.count + blob.count + key.comment.count + 13 <= SSHAgent.longestFrame else { continue }
+            body.put(string: blob.span)
             body.put(string: key.comment.span)
             count += 1
         }
@@ -129,7 +137,7 @@ final class SSHAgent: Sendable {
     // MARK: Signing
 
     private func sign(
-        _ reader: inout SSHReader, _ frame: Span<UInt8>, _ session: SSHSession, _ line: SSHLine
+        _ reader: inout SSHReader, _ frame: Span<UInt8>, _ session: inout SSHSession, _ line: SSHLine
     ) throws(SSHRefusal) -> [UInt8] {
         let name = try SSHKeyName(frame.extracting(try reader.string(frame)))
         let message = frame.extracting(try reader.string(frame))
@@ -155,6 +163,7 @@ final class SSHAgent: Sendable {
         } else {
             signature = try signStored(name, message, flags, session, line)
         }
+        session.note(signatureOf: message, by: name)
         var answer = [Answer.signature]
         answer.put(string: signature.span)
         return answer
@@ -340,6 +349,12 @@ final class SSHAgent: Sendable {
 
     private func unlock(_ session: SSHSession, _ line: SSHLine) -> Bool {
         questions.unlock(session, line) { (try? self.keyring?.keys(for: session.client)) != nil }
+    }
+
+    /// Notes that the client of a session has disconnected, as ssh(1) does after the login.
+    func end(_ session: SSHSession) {
+        guard let host = session.target, session.hasListed || session.signed != nil else { return }
+        order.note(session.signed, at: host)
     }
 
     /// Cancels all questions, and wipes the keys in memory.

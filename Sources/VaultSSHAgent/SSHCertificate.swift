@@ -83,13 +83,16 @@ struct SSHCertificate: Hashable, Sendable {
         try authority.verify(signature.span, of: blob.span.extracting(0..<signedLength))
     }
 
+    /// - Parameter seconds: since 1970.
+    func isValid(at seconds: UInt64) -> Bool { validity.contains(seconds) }
+
     /// Returns whether this is the certificate of a host whose name matches, valid at a time.
     ///
     /// - Parameters:
     ///   - pattern: a pattern of host names.
     ///   - seconds: since 1970.
     func isOfHost(_ pattern: String, at seconds: UInt64) -> Bool {
-        guard kind == .host, !hasCriticalOptions, validity.contains(seconds) else { return false }
+        guard kind == .host, !hasCriticalOptions, isValid(at: seconds) else { return false }
         return principals.isEmpty || principals.contains { SSHPattern.matches($0, pattern) }
     }
 }
@@ -117,6 +120,13 @@ enum SSHKeyName: Hashable, Sendable {
         case .plain(let key): key.type
         case .certificate(let certificate): certificate.type
         }
+    }
+
+    /// Whether no host accepts the name: a certificate that has expired, or is not valid yet.
+    ///
+    /// - Parameter seconds: since 1970.
+    func isRefusedEverywhere(at seconds: UInt64) -> Bool {
+        if case .certificate(let certificate) = self { !certificate.isValid(at: seconds) } else { false }
     }
 
     /// The key that signs.

@@ -42,7 +42,11 @@ final class SSHConnection: SocketClient {
                     unsafe recv(descriptor, $0.baseAddress, $0.count, Int32(MSG_DONTWAIT))
                 }
             }
-            guard received > 0 else { return received < 0 && [EAGAIN, EINTR].contains(errno) }
+            guard received > 0 else {
+                if received < 0, [EAGAIN, EINTR].contains(errno) { return true }
+                if let session = state.session { agent.end(session) }
+                return false
+            }
             // Identified on this thread, where waiting blocks no other client.
             guard var session = state.session ?? DoorClient(peer: descriptor).map({ SSHSession($0) }) else {
                 return false

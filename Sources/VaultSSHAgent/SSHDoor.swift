@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+package import SystemPackage
 package import Vault
 internal import VaultCrypto
 package import VaultDoorKit
@@ -19,12 +20,14 @@ package final class SSHDoor: Sendable {
     /// - Parameters:
     ///   - descriptor: a bound socket. Closed with the value, or if this returns `nil`.
     ///   - keepsKeys: whether keys added without a lifetime are stored in the vault.
+    ///   - order: the file of the keys that hosts have accepted; `nil` to forget them with the value.
     ///   - note: receives the reason why a security key's key was not added.
     package convenience init?(
-        _ descriptor: Int32, _ house: any DoorHouse, keepsKeys: Bool,
+        _ descriptor: Int32, _ house: any DoorHouse, keepsKeys: Bool, order: FilePath? = nil,
         note: @escaping @Sendable (String) -> Void = { _ in }
     ) {
-        self.init(descriptor, VaultSSHKeyring(house), HousePerson(house: house), keepsKeys: keepsKeys, note)
+        self.init(
+            descriptor, VaultSSHKeyring(house), HousePerson(house: house), keepsKeys: keepsKeys, SSHOrder(order), note)
     }
 
     /// Listens, and stores added keys in an open vault.
@@ -35,15 +38,15 @@ package final class SSHDoor: Sendable {
     package convenience init?(
         _ descriptor: Int32, _ store: any ItemStore, note: @escaping @Sendable (String) -> Void = { _ in }
     ) {
-        self.init(descriptor, OpenSSHKeyring(store: store), NoPerson(), keepsKeys: true, note)
+        self.init(descriptor, OpenSSHKeyring(store: store), NoPerson(), keepsKeys: true, SSHOrder(), note)
     }
 
     private init?(
         _ descriptor: Int32, _ keyring: any SSHKeyring, _ person: any SSHPerson, keepsKeys: Bool,
-        _ note: @escaping @Sendable (String) -> Void
+        _ order: SSHOrder, _ note: @escaping @Sendable (String) -> Void
     ) {
         let reports = LimitedReport(note)
-        let agent = SSHAgent(keyring, person, keepsKeys: keepsKeys) { refusal in
+        let agent = SSHAgent(keyring, person, keepsKeys: keepsKeys, order: order) { refusal in
             if refusal == .securityKey { reports.note(SSHDoor.ofSecurityKey) }
         }
         let server = SocketServer(

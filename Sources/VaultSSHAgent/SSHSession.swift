@@ -21,6 +21,10 @@ struct SSHSession: Sendable {
     var removed: Set<[UInt8]> = [] {
         didSet { if removed.count > SSHSession.mostRemoved { removed = oldValue } }
     }
+    /// Whether keys were listed for the login to the last host.
+    private(set) var hasListed = false
+    /// The last key that has signed for this login.
+    private(set) var signed: SSHKeyName?
 
     private static let mostBindings = 16
     private static let mostRemoved = 64
@@ -30,6 +34,23 @@ struct SSHSession: Sendable {
 
     /// Whether requests come from another machine, or may do so.
     var isForwarded: Bool { hasFailed || bindings.contains(where: \.isForwarding) }
+
+    /// The host to which the connection logs in, also from another machine; `nil` if unknown.
+    var target: SSHPublicKey? {
+        guard !hasFailed, let last = bindings.last, !last.isForwarding else { return nil }
+        return last.host.key
+    }
+
+    /// Notes that the client has got the keys from which it chooses.
+    mutating func noteList() { if target != nil { hasListed = true } }
+
+    /// Notes a signature, if it is for the login.
+    mutating func note(signatureOf message: Span<UInt8>, by name: SSHKeyName) {
+        guard target != nil, let request = try? SSHSignatureRequest(message, for: name),
+            request.session == bindings.last?.session
+        else { return }
+        signed = name
+    }
 
     /// Whether a host was announced.
     var isBound: Bool { hasFailed || !bindings.isEmpty }

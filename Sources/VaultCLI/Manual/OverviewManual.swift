@@ -222,6 +222,7 @@ enum OverviewManual {
             "~/.local/state/vault/REALM.mirror/",
             "The sealed records of a fleet's devices. A remote that has lost records gets them from here."
         ),
+        ("~/.local/state/vault/ssh-order", "The ssh keys that hosts have accepted, as hashes."),
         ("~/.local/state/vault/doors/changes.json", "The changes of 'vault doors enable', and the previous contents."),
         ("~/.config/vault/policy.json", "The rules of the agent."),
         ("$XDG_RUNTIME_DIR/vault/agent.sock", "The socket of the agent."),

@@ -43,12 +43,19 @@ enum SSHSamples {
     static func adding(
         _ name: String, certificate: String? = nil, comment: String = "c", constraints: [UInt8]? = nil
     ) throws -> [UInt8] {
+        try adding(name, certified: certificate.map { try blob($0) }, comment: comment, constraints: constraints)
+    }
+
+    /// - Parameter certified: The certificate in the wire format.
+    static func adding(
+        _ name: String, certified: [UInt8]?, comment: String = "c", constraints: [UInt8]? = nil
+    ) throws -> [UInt8] {
         var buffer = try SecretBuffer()
         try key(name).put(to: &buffer)
         var numbers = try buffer.bytes().exposed
-        if let certificate {
+        if let blob = certified {
             // The certificate replaces the type and the public numbers.
-            let (blob, plain) = (try blob(certificate), try key(name).publicKey)
+            let plain = try key(name).publicKey
             var reader = SSHReader(numbers.span)
             _ = try reader.string(numbers.span)
             switch plain {
@@ -66,6 +73,29 @@ enum SSHSamples {
         request += numbers
         request.put(comment)
         return request + (constraints ?? [])
+    }
+
+    /// Returns the certificate of the Ed25519 key with another validity, in the wire format.
+    static func certificate(valid: Range<UInt64>) throws -> [UInt8] {
+        var blob = try blob("ed25519-cert.pub")
+        var reader = SSHReader(blob.span)
+        // The type, the nonce, and the key's number.
+        for _ in 0..<3 { _ = try reader.string(blob.span) }
+        _ = (try reader.longNumber(blob.span), try reader.number(blob.span))
+        // The certificate's name, and the users.
+        for _ in 0..<2 { _ = try reader.string(blob.span) }
+        var dates: [UInt8] = []
+        for date in [valid.lowerBound, valid.upperBound] {
+            dates.put(UInt32(date >> 32))
+            dates.put(UInt32(truncatingIfNeeded: date))
+        }
+        blob.replaceSubrange(reader.offset..<reader.offset + 16, with: dates)
+        for _ in dates { _ = try reader.byte(blob.span) }
+        // The options, the extensions, what is reserved, and the authority's key. Its signature is made anew.
+        for _ in 0..<4 { _ = try reader.string(blob.span) }
+        blob = Array(blob[..<reader.offset])
+        blob.put(bytes: try key("authority").sign(blob))
+        return blob
     }
 
     static func signing(_ name: String, _ message: [UInt8] = message, flags: UInt32 = 0) throws -> [UInt8] {
@@ -299,10 +329,10 @@ final class SSHWorld: Sendable {
     private let person: TestPerson
     static let client = DoorClient(process: 7, startTime: 1, program: "ssh", sandbox: nil)
 
-    init(keepsKeys: Bool = false) {
+    init(keepsKeys: Bool = false, order: SSHOrder = SSHOrder()) {
         let person = TestPerson(keyring)
         self.person = person
-        agent = SSHAgent(keyring, person, keepsKeys: keepsKeys, clock: person.clock)
+        agent = SSHAgent(keyring, person, keepsKeys: keepsKeys, clock: person.clock, order: order)
     }
 
     func pass(_ duration: Duration) { person.pass(duration) }
@@ -330,6 +360,8 @@ final class SSHWorld: Sendable {
         init(agent: SSHAgent) { self.agent = agent }
 
         func ask(_ request: [UInt8]) -> [UInt8] { agent.answer(request.span, &session) }
+
+        func end() { agent.end(session) }
 
         /// The comments of the listed keys.
         func comments() throws -> [String] { try SSHWorld.identities(ask([11])).map(\.comment) }

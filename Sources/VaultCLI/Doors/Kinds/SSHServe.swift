@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 internal import SystemPackage
 internal import Vault
+internal import VaultStorage
 internal import VaultSSHAgent
 
 /// The socket of the ssh agent, served by this process.
@@ -10,7 +11,8 @@ final class SSHServe: OpenedDoor {
 
     /// - Throws: code 14 if another process listens there; 30.
     init(_ path: FilePath, _ house: VaultHouse, keepsKeys: Bool) throws {
-        try open(path) { SSHDoor($0, house, keepsKeys: keepsKeys, note: Output.note) }
+        let order = VaultEnvironment.system.stateDirectory?.appending("ssh-order")
+        try open(path) { SSHDoor($0, house, keepsKeys: keepsKeys, order: order, note: Output.note) }
     }
 
     /// Serves an open vault, in which added keys are stored.
