@@ -119,15 +119,13 @@ struct BrowserCeremony {
         if let only = passkeys.first, passkeys.count == 1 {
             return (only, try ask(question.signingIn(only.names), subject, options))
         }
-        let shown = passkeys.prefix(PasskeyQuestion.mostAccounts)
         var number: Int?
         let outcome = door.questions.ask("passkey \(subject)", unless: { nil }) {
-            number = door.house.choose(question.choosing(shown.map(\.names)), of: shown.count)
-            return number == nil ? .dismissed : .done
+            door.house.choose(question.choosing(passkeys.map(\.names)), &number)
         }
-        guard outcome == .done, let number, shown.indices.contains(number) else { throw .refusal(.dismissed) }
-        guard options.verification == .required else { return (shown[number], false) }
-        return (shown[number], try ask(question.signingIn(shown[number].names), subject, options))
+        guard outcome == .done, let number, passkeys.indices.contains(number) else { throw .refusal(.dismissed) }
+        guard options.verification == .required else { return (passkeys[number], false) }
+        return (passkeys[number], try ask(question.signingIn(passkeys[number].names), subject, options))
     }
 }
 

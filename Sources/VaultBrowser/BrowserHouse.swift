@@ -30,10 +30,10 @@ package protocol BrowserHouse: Sendable {
     /// Asks the user for the passphrase, and has the agent check it. Blocks until the user answers.
     func verify(_ question: PromptQuestion) -> PromptOutcome
 
-    /// Asks the user for one of the numbered lines of a question. Blocks until the user answers.
+    /// Asks the user for one of several lines. Blocks until the user answers.
     ///
-    /// - Returns: a number from 0; `nil` if the user chose none.
-    func choose(_ question: PromptQuestion, of count: Int) -> Int?
+    /// - Parameter chosen: receives a number from 0.
+    func choose(_ choice: PromptChoice, _ chosen: inout Int?) -> PromptOutcome
 }
 
 /// The agent's vault, for the browser that started this process: the rights are the intersection of both.
@@ -93,14 +93,11 @@ package final class AgentBrowserHouse: BrowserHouse {
         house.canAsk ? house.confirm(question, until: stop) : .unavailable
     }
 
-    /// The number of wrong answers after which the question is not repeated.
-    private static let mostTries = 3
-
     package func verify(_ question: PromptQuestion) -> PromptOutcome {
         // The permission that the passphrase gives ends with this connection.
         guard house.canAsk, let agent = try? house.agent(for: client) else { return .unavailable }
         var shown = question
-        for _ in 0..<AgentBrowserHouse.mostTries {
+        for _ in 0..<PromptChoice.mostTries {
             do throws(PromptError) {
                 let typed = try house.ask(shown, until: stop)
                 do throws(VaultError) {
@@ -111,26 +108,20 @@ package final class AgentBrowserHouse: BrowserHouse {
                     guard error == .storage(.wrongPassphrase) else { return .failed }
                     shown.error = "Wrong passphrase, once more."
                 }
-            } catch {
-                switch error {
-                case .unavailable: return .unavailable
-                case .dismissed, .timedOut: return .dismissed
-                case .failed: return .failed
-                }
-            }
+            } catch { return PromptOutcome(error) }
         }
         return .dismissed
     }
 
-    package func choose(_ question: PromptQuestion, of count: Int) -> Int? {
-        guard house.canAsk else { return nil }
-        var shown = question
-        for _ in 0..<AgentBrowserHouse.mostTries {
-            guard let typed = try? house.ask(shown, until: stop) else { return nil }
-            let text = typed.withBytes { String(decoding: $0.array($0.indices), as: UTF8.self) }
-            if let number = Int(text), (1...count).contains(number) { return number - 1 }
-            shown.error = "A number from 1 to \(count), please."
+    package func choose(_ choice: PromptChoice, _ chosen: inout Int?) -> PromptOutcome {
+        guard house.canAsk else { return .unavailable }
+        var outcome = PromptOutcome.dismissed
+        chosen = choice.answer { question in
+            do throws(PromptError) { return try house.ask(question, until: stop) } catch {
+                outcome = PromptOutcome(error)
+                return nil
+            }
         }
-        return nil
+        return chosen == nil ? outcome : .done
     }
 }

@@ -8,10 +8,9 @@ struct PasskeyQuestion {
     private let site: RelyingParty
     private let browser: String
 
-    /// The maximum length of a name, in scalars.
-    private static let longestName = 64
-    /// The most accounts that a question shows.
-    static let mostAccounts = 20
+    /// The maximum length of an account's names, in scalars: with the longest browser and domain, one account fits into
+    /// a window.
+    private static let longest = (user: 64, display: 32)
 
     init(_ site: RelyingParty, _ browser: String) { (self.site, self.browser) = (site, browser) }
 
@@ -27,22 +26,17 @@ struct PasskeyQuestion {
                 + BrowserQuestions.lines(site.id) + ["and the account \(PasskeyQuestion.account(names))?"])
     }
 
-    func choosing(_ accounts: [Passkey.Names]) -> PromptQuestion {
-        var lines = ["The browser \(PromptQuestion.quoted(browser)) wants to sign in with a passkey of this vault for"]
-        lines += BrowserQuestions.lines(site.id)
-        lines += accounts.enumerated().map { number, names in
-            "\(number + 1)  \(PasskeyQuestion.account(names))"
-        }
-        var question = PromptQuestion(lines)
-        question.prompt = "Number of the account:"
-        return question
+    func choosing(_ accounts: [Passkey.Names]) -> PromptChoice {
+        let heading = "The browser \(PromptQuestion.quoted(browser)) wants to sign in with a passkey of this vault for"
+        return PromptChoice(
+            [heading] + BrowserQuestions.lines(site.id), options: accounts.map(PasskeyQuestion.account),
+            prompt: "Number of the account:")
     }
 
     private static func account(_ names: Passkey.Names) -> String {
-        guard !names.user.isEmpty else { return names.display.isEmpty ? "without a name" : quoted(names.display) }
-        guard !names.display.isEmpty, names.display != names.user else { return quoted(names.user) }
-        return "\(quoted(names.user)) (\(quoted(names.display)))"
+        let user = PromptQuestion.quoted(names.user, longest: longest.user)
+        let display = PromptQuestion.quoted(names.display, longest: longest.display)
+        guard !names.user.isEmpty else { return names.display.isEmpty ? "without a name" : display }
+        return names.display.isEmpty || names.display == names.user ? user : "\(user) (\(display))"
     }
-
-    private static func quoted(_ name: String) -> String { PromptQuestion.quoted(name, longest: longestName) }
 }

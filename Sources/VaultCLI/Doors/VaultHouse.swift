@@ -73,14 +73,7 @@ final class VaultHouse: DoorHouse {
         let prompter = Prompter(place.withLock { $0 }, program: ProcessEnvironment.variable("VAULT_PINENTRY"))
         do throws(PromptError) {
             return try prompter.start(until: stop).confirm(question) ? .done : stop.isStopped ? .failed : .dismissed
-        } catch {
-            switch error {
-            case .unavailable: return .unavailable
-            // An absent user is not asked repeatedly either.
-            case .dismissed, .timedOut: return .dismissed
-            case .failed: return .failed
-            }
-        }
+        } catch { return PromptOutcome(error) }
     }
 
     func ask(_ question: PromptQuestion, until stop: PromptStop) throws(PromptError) -> SecretBytes {

@@ -79,6 +79,18 @@ package enum PromptOutcome: Equatable, Sendable {
     case failed
 }
 
+extension PromptOutcome {
+    package init(_ error: PromptError) {
+        self =
+            switch error {
+            case .unavailable: .unavailable
+            // An absent user is not asked repeatedly either.
+            case .dismissed, .timedOut: .dismissed
+            case .failed: .failed
+            }
+    }
+}
+
 /// The services that a door uses from its process: the vault's location, its agent, and prompts.
 package protocol DoorHouse: Sendable {
     /// Connects to the agent, as one client or on behalf of one. Returns `nil` if no agent runs.

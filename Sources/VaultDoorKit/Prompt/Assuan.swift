@@ -4,8 +4,37 @@ internal import VaultFormat
 
 /// The line protocol of libassuan's programs: one command or answer per line, in which `%`, CR and LF are escaped.
 enum Assuan {
-    /// The maximum length of a line with its end, in bytes: libassuan's own limit is 1,002.
+    /// The maximum length of a received line with its end, in bytes.
     static let longestLine = 2048
+    /// The maximum length of a sent line without its end, in bytes (ASSUAN_LINELENGTH): a pinentry that gets a longer
+    /// one fails, and asks nothing.
+    static let longestCommand = 1000
+
+    /// Returns a command as it is sent: on one line, cut behind a character where it is too long. The names in it are
+    /// those of other programs and of pages.
+    static func sent(_ command: String) -> [UInt8] {
+        guard command.utf8.count > longestCommand else { return Array((command + "\n").utf8) }
+        let ellipsis = "\u{2026}"
+        var (cut, length) = ("", ellipsis.utf8.count)
+        for character in command {
+            length += character.utf8.count
+            guard length <= longestCommand else { break }
+            cut.append(character)
+        }
+        // An escape is not cut either.
+        if let escape = cut.suffix(2).lastIndex(of: "%") { cut = String(cut[..<escape]) }
+        return Array((cut + ellipsis + "\n").utf8)
+    }
+
+    private static let description = "SETDESC "
+
+    /// The command that shows lines of text.
+    static func describing(_ lines: [String]) -> String { description + escaped(lines) }
+
+    /// Whether lines of text are shown to their end.
+    static func takes(description lines: [String]) -> Bool {
+        describing(lines).utf8.count <= longestCommand
+    }
 
     private static let longestText = 160
 

@@ -117,7 +117,7 @@ package final class Pinentry {
 
     private func show(_ question: PromptQuestion) throws(PromptError) {
         try set("SETTITLE " + Assuan.escaped([question.title]))
-        try set("SETDESC " + Assuan.escaped(question.description))
+        try set(Assuan.describing(question.description))
         try set("SETTIMEOUT \(patience.answer)")
         if let error = question.error { try set("SETERROR " + Assuan.escaped([error])) }
     }
@@ -125,7 +125,7 @@ package final class Pinentry {
     private func set(_ line: String) throws(PromptError) { _ = try command(line, within: patience.command) }
 
     private func command(_ line: String, within seconds: Int) throws(PromptError) -> SecretBytes {
-        let bytes = Array((line + "\n").utf8)
+        let bytes = Assuan.sent(line)
         let written = unsafe bytes.withUnsafeBytes { unsafe clinux_write_pipe(input.number, $0.baseAddress, $0.count) }
         guard written == 0 else { throw Pinentry.ended }
         return try answer(within: seconds)

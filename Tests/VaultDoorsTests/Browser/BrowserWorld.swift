@@ -73,11 +73,13 @@ final class TestBrowserHouse: BrowserHouse {
         return confirm(question)
     }
 
-    func choose(_ question: PromptQuestion, of count: Int) -> Int? {
-        state.withLock { state in
-            state.questions.append(question)
-            return state.answer == .done ? state.choice : nil
+    func choose(_ choice: PromptChoice, _ chosen: inout Int?) -> PromptOutcome {
+        let (answer, number) = state.withLock { state in
+            state.questions.append(choice.page(from: 0).question)
+            return (state.answer, state.choice)
         }
+        chosen = answer == .done ? number : nil
+        return answer
     }
 
     func chooses(_ number: Int) { state.withLock { $0.choice = number } }

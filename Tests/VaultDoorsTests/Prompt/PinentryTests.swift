@@ -104,6 +104,35 @@ struct PinentryTests {
         #expect(fake.heard.count { $0 == "GETPIN" } == 1)
     }
 
+    @Test(arguments: ["x", "%", "\u{1F511}", "a\u{301}\u{301}\u{301}", "\n"])
+    func `no line is longer than a pinentry takes, and none is cut within a character`(part: String) throws {
+        // The place of the cut moves over all parts of a character.
+        for shift in 0..<9 {
+            let long = String(repeating: "y", count: shift) + String(repeating: part, count: 900)
+            for command in ["SETDESC ", "SETPROMPT ", "SETTITLE ", "SETERROR ", "OPTION ttyname="] {
+                let lines = Array(repeating: String(long.prefix(150)), count: 9)
+                for text in [Assuan.escaped([long]), Assuan.escaped(lines)] {
+                    let sent = Assuan.sent(command + text)
+                    #expect(sent.count <= Assuan.longestCommand + 1 && sent.last == UInt8(ascii: "\n"))
+                    let line = try #require(String(validating: sent.dropLast(), as: UTF8.self))
+                    #expect(!line.contains("\n"))
+                    if line != command + text {
+                        let rest = try #require(line.hasSuffix("\u{2026}") ? line.dropLast() : nil)
+                        #expect((command + text).hasPrefix(rest) && sent.count > Assuan.longestCommand - 9)
+                        #expect(!rest.suffix(2).contains("%"))
+                    }
+                }
+            }
+        }
+        // Pinentry itself gets such a line, and answers.
+        let fake = try FakePinentry(pin: "echo 'D typed'; echo OK")
+        var question = PromptQuestion(Array(repeating: String(repeating: part, count: 150), count: 20))
+        (question.title, question.prompt) = (question.description.joined(), question.description.joined())
+        question.error = question.title
+        #expect(try fake.start().ask(question).text == "typed")
+        #expect(fake.heard.allSatisfy { $0.utf8.count <= 1000 })
+    }
+
     @Test func `it has of the environment what it needs to be seen, and nothing else`() throws {
         let fake = try FakePinentry()
         _ = try fake.start(["DISPLAY": ":7", "XAUTHORITY": "/x", "SECRET": "s", "LD_PRELOAD": "/evil.so"])
