@@ -18,13 +18,15 @@ struct BrowserCeremony {
                 try CreationOptions(node, of: text)
             }
             let site = try relyingParty(options.common)
+            let names = Passkey.Names(user: options.userName, display: options.displayName)
+            let question = PasskeyQuestion(site, door.house.browser).registering(names)
+            let isVerified = try ask(question, subject("register", site), options.common)
+            // Not before the user agrees (WebAuthn, 6.3.2, step 3): an answer at once would tell the page which of the
+            // passkeys that it names are here.
             let existing = try passkeys(of: site)
             guard !existing.contains(where: { options.excluded.contains($0.credentialID) }) else {
                 throw .refusal(.excluded)
             }
-            let names = Passkey.Names(user: options.userName, display: options.displayName)
-            let question = PasskeyQuestion(site, door.house.browser).registering(names)
-            let isVerified = try ask(question, "register \(site.id)", options.common)
             let ceremony = ceremony(site, isVerified)
             let made: PasskeyCeremony.Registration
             do throws(CryptoError) { made = try ceremony.register(options, random: door.random) } catch {
@@ -42,11 +44,9 @@ struct BrowserCeremony {
                 try RequestOptions(node, of: text)
             }
             let site = try relyingParty(options.common)
-            let found = try passkeys(of: site)
-            guard !found.isEmpty else { throw .refusal(.noPasskey) }
-            let allowed = found.filter { options.allows($0.credentialID) }
+            let allowed = try passkeys(of: site).filter { options.allows($0.credentialID) }
             // An answer at once would tell a page that lists accounts which of them are here.
-            guard !allowed.isEmpty else { throw .refusal(.untilTimeout) }
+            guard !allowed.isEmpty else { throw .refusal(options.allowed == nil ? .noPasskey : .untilTimeout) }
             let (passkey, isVerified) = try choose(allowed, site, options.common)
             let ceremony = ceremony(site, isVerified)
             return .assertion(
@@ -96,36 +96,54 @@ struct BrowserCeremony {
 
     // MARK: Asking
 
-    /// Asks for a confirmation, or for the passphrase if the site requires the user to be verified.
+    /// Asks for a confirmation, or for the passphrase if the user is to be verified.
     ///
-    /// - Parameter subject: without the names of the page, which could otherwise repeat a refused question by changing
-    ///   them.
+    /// - Parameters:
+    ///   - credential: the passkey; `nil` for a new one.
     /// - Returns: whether the user has given the passphrase.
     private func ask(
-        _ question: PromptQuestion, _ subject: String, _ options: CredentialOptions
+        _ question: PromptQuestion, _ subject: String, _ options: CredentialOptions, for credential: Passkey? = nil
     ) throws(PasskeyFailure) -> Bool {
         let verifies = options.verification == .required
-        let outcome = door.questions.ask("passkey \(subject)", unless: { nil }) {
+        let outcome = door.questions.ask(subject, unless: { nil }) {
             verifies ? door.house.verify(question) : door.house.confirm(question)
         }
-        guard outcome == .done else { throw .refusal(verifies ? .unverified : .dismissed) }
+        try check(outcome, options, isSignIn: credential != nil)
         return verifies
+    }
+
+    /// A question's key in ``BrowserQuestions``: an rpId alone would be one of any number of the site's.
+    private func subject(_ ceremony: String, _ site: RelyingParty) -> String {
+        "passkey \(ceremony) \(WebHost(site.id).map(door.suffixes.registrableDomain) ?? site.id)"
+    }
+
+    private func check(
+        _ outcome: PromptOutcome, _ options: CredentialOptions, isSignIn: Bool
+    ) throws(PasskeyFailure) {
+        switch outcome {
+        case .done: return
+        // Nobody was asked, and a passkey that is not here gives no other answer.
+        case .unavailable where isSignIn, .failed where isSignIn: throw .refusal(.untilTimeout)
+        default: throw .refusal(options.verification == .required ? .unverified : .dismissed)
+        }
     }
 
     private func choose(
         _ passkeys: [Passkey], _ site: RelyingParty, _ options: CredentialOptions
     ) throws(PasskeyFailure) -> (Passkey, isVerified: Bool) {
-        let (question, subject) = (PasskeyQuestion(site, door.house.browser), "get \(site.id)")
+        let (question, subject) = (PasskeyQuestion(site, door.house.browser), subject("get", site))
         if let only = passkeys.first, passkeys.count == 1 {
-            return (only, try ask(question.signingIn(only.names), subject, options))
+            return (only, try ask(question.signingIn(only.names), subject, options, for: only))
         }
         var number: Int?
-        let outcome = door.questions.ask("passkey \(subject)", unless: { nil }) {
+        let outcome = door.questions.ask(subject, unless: { nil }) {
             door.house.choose(question.choosing(passkeys.map(\.names)), &number)
         }
-        guard outcome == .done, let number, passkeys.indices.contains(number) else { throw .refusal(.dismissed) }
-        guard options.verification == .required else { return (passkeys[number], false) }
-        return (passkeys[number], try ask(question.signingIn(passkeys[number].names), subject, options))
+        try check(outcome, options, isSignIn: true)
+        guard let number, passkeys.indices.contains(number) else { throw .refusal(.dismissed) }
+        let chosen = passkeys[number]
+        guard options.verification == .required else { return (chosen, false) }
+        return (chosen, try ask(question.signingIn(chosen.names), subject, options, for: chosen))
     }
 }
 

@@ -111,7 +111,8 @@ extension BrowserDoor {
         if let answer = association.answer(for: page.host) { return answer }
         let id = association.id
         var isDenied = false
-        let outcome = questions.ask("site \(id) \(page.host.text)") {
+        // The answer is the host's. A refusal rests for the whole domain, whose owner has any number of hosts.
+        let outcome = questions.ask("site \(id) \(suffixes.registrableDomain(of: page.host))") {
             // Another thread may have asked while this one waited.
             guard let now = try? BrowserAssociation.find(id, in: context.store),
                 let answer = now.answer(for: page.host)

@@ -31,6 +31,12 @@ final class BrowserDoor: Sendable {
         } catch { return BrowserAnswer.failure(error, request.action.rawValue, requestID: request.requestID) }
     }
 
+    /// The registrable domain of the page that a request is for; empty if it is for none.
+    func site(of request: BrowserRequest) -> String {
+        let url = request.message.text("origin") ?? request.message.text("url")
+        return url.flatMap { WebPlace($0) }.map { suffixes.registrableDomain(of: $0.host) } ?? ""
+    }
+
     private func answerContent(_ request: BrowserRequest) throws(BrowserError) -> SecretBytes {
         guard request.action != .requestAutotype else { throw .denied }
         guard let vaultID = house.vaultID, let store = openStore(request) else { throw .notOpen }

@@ -12,8 +12,11 @@ final class BrowserQuestions: Sendable {
     /// Asks, unless the same question recently went unanswered. Waits for earlier questions to end.
     ///
     /// - Parameters:
-    ///   - subject: the question's key for comparison.
+    ///   - subject: the question's key for comparison. For a page's question it has the registrable domain
+    ///     (``PublicSuffixes/registrableDomain(of:)``) and none of the page's own texts, by which a page could repeat a
+    ///     refused question.
     ///   - isAnswered: returns the answer if another thread has got it meanwhile.
+    /// - Returns: `.unavailable` also if the question rests.
     func ask(
         _ subject: String, unless isAnswered: () -> PromptOutcome?, _ ask: () -> PromptOutcome
     ) -> PromptOutcome {

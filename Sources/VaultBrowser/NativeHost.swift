@@ -19,14 +19,7 @@ package final class NativeHost: Sendable {
     private let door: BrowserDoor
     private let stream: NativeStream
     private let stop: PromptStop
-    /// A queue for each action: extensions up to 1.8 match an answer to the oldest pending request of its action.
-    private let queues = Dictionary(
-        uniqueKeysWithValues: BrowserAction.allCases.map {
-            ($0, DispatchQueue(label: "vault.browser.\($0.rawValue)"))
-        })
-    /// Limits the requests that wait for the user or the vault at once; further ones wait in the pipe.
-    private let places = DispatchSemaphore(value: mostRequests)
-    private static let mostRequests = 16
+    private let pending = PendingRequests()
 
     /// Returns whether a browser's arguments name an extension that this host serves: Firefox passes the manifest's
     /// path and the extension, Chromium an origin, which other arguments may follow.
@@ -57,19 +50,21 @@ package final class NativeHost: Sendable {
             while let message = try frames.next() {
                 switch session.take(message) {
                 case .answer(let answer): try send(answer)
-                case .request(let request): perform(request)
+                case .request(let request): try perform(request, bytes: message.count)
                 }
             }
         }
     }
 
-    private func perform(_ request: BrowserRequest) {
-        places.wait()
-        queues[request.action]?.async { [self] in
+    private func perform(_ request: BrowserRequest, bytes: Int) throws(NativeFrameError) {
+        let isTaken = pending.run(
+            request.action, of: door.site(of: request), isNumbered: request.requestID != nil, bytes: bytes
+        ) { [self] in
             // A browser that no longer reads has closed the other end as well.
             try? send(door.answer(request))
-            places.signal()
         }
+        guard !isTaken else { return }
+        try send(BrowserAnswer.failure(.denied, request.action.rawValue, requestID: request.requestID))
     }
 
     private func send(_ message: [UInt8]) throws(NativeFrameError) {
@@ -80,11 +75,7 @@ package final class NativeHost: Sendable {
     /// Cancels pending questions: a prompt does not outlive the browser.
     private func finish() {
         stop.stop()
-        let deadline = DispatchTime.now() + 5
-        var free = 0
-        while free < NativeHost.mostRequests, places.wait(timeout: deadline) == .success { free += 1 }
-        // A semaphore must not be released with a value lower than its initial one.
-        for _ in 0..<free { places.signal() }
+        pending.wait(seconds: 5)
     }
 
     // MARK: Signals

@@ -46,4 +46,18 @@ struct PublicSuffixes: Sendable {
         guard isEmpty, labels.count == 2, labels[1].utf8.count == 2 else { return false }
         return PublicSuffixes.secondLevels.contains(labels[0])
     }
+
+    /// Returns the domain that its owner has registered: the part of a host below the longest public suffix. All hosts
+    /// below it are the owner's, who can make any number of them. An address, a name of one label and a public suffix
+    /// stand for themselves.
+    func registrableDomain(of host: WebHost) -> String {
+        let labels = host.labels
+        var suffix = 1
+        for count in labels.indices.map({ $0 + 1 }) {
+            let name = Array(labels.suffix(count))
+            if exceptions.contains(name.joined(separator: ".")) { return name.joined(separator: ".") }
+            if contains(name) { suffix = count }
+        }
+        return labels.count > suffix ? labels.suffix(suffix + 1).joined(separator: ".") : host.text
+    }
 }

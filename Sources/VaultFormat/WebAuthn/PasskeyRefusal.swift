@@ -3,7 +3,7 @@
 /// The reason why a ceremony ended without a credential, with the codes of keepassxc-browser (version 2.7.7 of the
 /// protocol).
 package enum PasskeyRefusal: Int, Error, Sendable, CaseIterable {
-    /// The vault has no passkey for the site.
+    /// The vault has no passkey for a site that lists none.
     case noPasskey = 15
     /// The site demands an attestation that identifies the device.
     case attestation = 20

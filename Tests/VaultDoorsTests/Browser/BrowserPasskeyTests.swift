@@ -206,6 +206,69 @@ struct BrowserPasskeyTests {
         #expect(try client.house.vault.passkeys(of: nil).count == 2)
     }
 
+    @Test func `a page learns only with the user's consent whether a passkey that it excludes is here`() throws {
+        for isHere in [false, true] {
+            let client = try BrowserClient.associated()
+            let site = Site()
+            let made = try id(try client.register(site))
+            let named = site.creation(user: "bob", excluded: [isHere ? made : Base64URL.encoded([7])])
+            let asked = client.house.questions.count
+            client.house.says(.dismissed)
+            #expect(code(try client.register(site, named)) == 22)
+            #expect(client.house.questions.count == asked + 1)
+            #expect(client.house.questions.last?.description.last == "and the account 'bob' ('Ada L.')?")
+            // While the question rests, there is no other answer either.
+            client.house.says(.done)
+            #expect(code(try client.register(site, named)) == 22)
+            #expect(client.house.questions.count == asked + 1)
+        }
+        let client = try BrowserClient.associated()
+        let site = Site()
+        let made = try id(try client.register(site))
+        let named = site.creation(verification: "required", excluded: [made])
+        let asked = client.house.questions.count
+        #expect(code(try client.register(site, named)) == 21)
+        #expect(client.house.questions.count == asked + 1 && client.house.verifications == 1)
+    }
+
+    @Test func `a page learns nothing of the passkeys that it lists where the user is not asked`() throws {
+        let client = try BrowserClient.associated()
+        let site = Site()
+        let lists = [[try id(try client.register(site))], [Base64URL.encoded([7])]]
+        client.house.says(.unavailable)
+        for list in lists { #expect(code(try client.signIn(site, site.request(allowed: list))) == 30) }
+        // A site of which nothing is here gives the same answer.
+        let other = Site("example.org")
+        #expect(code(try client.signIn(other, other.request(allowed: lists[0]))) == 30)
+        let (again, asked) = (Site("example.net"), client.house.questions.count)
+        client.house.says(.done)
+        let own = try id(try client.register(again))
+        client.house.says(.dismissed)
+        #expect(code(try client.signIn(again, again.request(allowed: [own]))) == 22)
+        #expect(client.house.questions.count == asked + 2)
+        for list in [[own], lists[1]] {
+            #expect(code(try client.signIn(again, again.request(allowed: list))) == 30)
+        }
+        #expect(client.house.questions.count == asked + 2)
+    }
+
+    @Test func `a refusal rests for all hosts of an owner, and for no other owner's`() throws {
+        let client = try BrowserClient.associated()
+        for host in ["a.example.co.uk", "b.example.co.uk"] { _ = try id(try client.register(Site(host))) }
+        client.house.says(.dismissed)
+        let asked = client.house.questions.count
+        for number in 0..<60 {
+            #expect(code(try client.register(Site("\(number).example.com"))) == 22)
+            #expect(code(try client.register(Site("deep.\(number).example.com"))) == 22)
+        }
+        #expect(client.house.questions.count == asked + 1)
+        #expect(code(try client.signIn(Site("a.example.co.uk"))) == 22)
+        #expect(code(try client.signIn(Site("b.example.co.uk"))) == 30)
+        #expect(client.house.questions.count == asked + 2)
+        client.house.says(.done)
+        _ = try id(try client.register(Site("other.co.uk")))
+    }
+
     @Test func `of two accounts the user chooses one, and a list of the site limits them`() throws {
         let client = try BrowserClient.associated()
         let site = Site()

@@ -128,6 +128,57 @@ struct NativeHostTests {
         }
     }
 
+    @Test func `a page whose requests wait for the user holds up no other page`() async throws {
+        try await aside {
+            let client = try BrowserClient(TestBrowserHouse(TemporaryDirectory()))
+            try client.house.vault.keep("a.example", "ada", "of a")
+            let (asked, goOn) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
+            let running = try Running(client.house)
+            let key = base64(client.pair.publicKey)
+            let nonce = client.nonce()
+            try running.send(
+                #"{"action":"change-public-keys","publicKey":"\#(key)","nonce":"\#(base64(nonce.bytes))"}"#)
+            let keys = try running.receive()
+            let box = try client.pair.box(
+                with: Array(try #require(Data(base64Encoded: keys["publicKey"] as? String ?? ""))).span)
+            func send(_ action: String, _ inner: String, _ number: Int) throws -> BoxNonce {
+                let nonce = client.nonce()
+                let sealed = box.seal(try SecretBytes(copying: Array(inner.utf8).span), nonce: nonce)
+                let numbers = #""message":"\#(base64(sealed))","nonce":"\#(base64(nonce.bytes))""#
+                try running.send(#"{"action":"\#(action)",\#(numbers),"requestID":"\#(number)"}"#)
+                return nonce.next
+            }
+            let associating = try send("associate", #"{"key":"\#(key)"}"#, 0)
+            let sealed = Data(base64Encoded: try #require(running.receive()["message"] as? String)) ?? Data()
+            let made = Data(try box.open(Array(sealed).span, nonce: associating).exposed)
+            let id = try #require(try (JSONSerialization.jsonObject(with: made) as? [String: Any])?["id"] as? String)
+            _ = try send("set-login", #"{"url":"https://b.example","login":"b","password":"p"}"#, 1)
+            #expect(try running.receive()["action"] as? String == "set-login")
+            client.house.whenAsked {
+                asked.signal()
+                goOn.wait()
+            }
+            let member = #""keys":[{"id":"\#(id)","key":"\#(key)"}]"#
+            for number in 100..<140 {
+                _ = try send("get-logins", #"{"url":"https://\#(number).a.example",\#(member)}"#, number)
+                if number == 100 { asked.wait() }
+            }
+            // Those beyond the bound are refused at once, and the other page gets its own login meanwhile.
+            for number in 132..<140 {
+                let refused = try running.receive()
+                #expect(refused["errorCode"] as? String == "6" && refused["requestID"] as? String == "\(number)")
+            }
+            let other = try send("get-logins", #"{"url":"https://b.example",\#(member)}"#, 200)
+            #expect(try running.receive()["nonce"] as? String == base64(other.bytes))
+            client.house.says(.dismissed)
+            client.house.whenAsked {}
+            goOn.signal()
+            for _ in 100..<132 { #expect(try running.receive()["action"] as? String == "get-logins") }
+            try running.close()
+            #expect(try running.end() == nil)
+        }
+    }
+
     @Test func `locks and unlocks by others are told unasked`() async throws {
         try await aside {
             let directory = try TemporaryDirectory()
