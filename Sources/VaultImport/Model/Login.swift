@@ -34,8 +34,8 @@ package struct Login: Sendable {
     /// An identifier that the source gives the entry, stable across imports; empty if it has none: the entry is then
     /// identified by its page, else its title, and its user, never by its position.
     package var id: String
-    /// Returns the identifiers that earlier versions of this product gave to such an entry; called only if the vault has
-    /// items that no entry has made by its present one.
+    /// Returns the identifiers that earlier versions of this product gave to such an entry; called only if the vault
+    /// has items of the source that no present identifier is for.
     package var earlierIDs: @Sendable () -> [String] = { [] }
     /// The place for messages, such as "line 3" or "entry 12"; not an attribute.
     package var place: String
