@@ -220,3 +220,25 @@ private let hasRelease =
                 """, "\(result.output)\(result.error)")
     }
 }
+
+/// The scripts by which dpkg installs and removes the packages.
+struct PackageScriptTests {
+    @Test(.enabled(if: FileManager.default.isExecutableFile(atPath: "/usr/bin/systemctl")))
+    func `the machine's units are disabled with their package's removal, and not with an upgrade`() throws {
+        let result = try Shell().run(
+            """
+            units=root/usr/lib/systemd/system
+            mkdir -p bin $units; cp '\(root)'Scripts/systemd/vault-system* $units
+            # Enables and disables in another system, in which nothing runs.
+            printf '#!/bin/sh\\n[ "$1" != stop ] || exit 1\\nexec /usr/bin/systemctl --root="%s" "$@"\\n' "$PWD/root" \\
+                > bin/systemctl
+            chmod 755 bin/systemctl; export PATH=$PWD/bin:$PATH
+            script='\(root)'Scripts/debian/vault-keychain-system.prerm
+            systemctl --quiet enable vault-system.service vault-system-credentials.socket
+            for why in 'upgrade 1.0' 'failed-upgrade 1.0' remove; do
+                sh "$script" $why && find root/etc -name 'vault-system*' | wc -l
+            done
+            """)
+        #expect(result.output == "2\n2\n0\n", "\(result.error)")
+    }
+}
