@@ -104,7 +104,7 @@ struct BrowserCeremony {
     private func ask(
         _ question: PromptQuestion, _ subject: String, _ options: CredentialOptions, for credential: Passkey? = nil
     ) throws(PasskeyFailure) -> Bool {
-        let verifies = options.verification == .required
+        let verifies = options.verifies(for: credential?.credentialID)
         let outcome = door.questions.ask(subject, unless: { nil }) {
             verifies ? door.house.verify(question) : door.house.confirm(question)
         }
@@ -142,7 +142,7 @@ struct BrowserCeremony {
         try check(outcome, options, isSignIn: true)
         guard let number, passkeys.indices.contains(number) else { throw .refusal(.dismissed) }
         let chosen = passkeys[number]
-        guard options.verification == .required else { return (chosen, false) }
+        guard options.verifies(for: chosen.credentialID) else { return (chosen, false) }
         return (chosen, try ask(question.signingIn(chosen.names), subject, options, for: chosen))
     }
 }

@@ -79,6 +79,10 @@ struct CXFExportTests {
         let passkey = login?["credentials"]?.elements.first { $0["type"]?.text == "passkey" }
         let hmac = passkey?["fido2Extensions"]?["hmacCredentials"]
         #expect(hmac?["algorithm"]?.text == "hmac-sha256" && hmac?["credWithUV"]?.text != hmac?["credWithoutUV"]?.text)
+        // A passkey that has only the key for verified users goes out with another one beside it.
+        let credentials = (account?["items"]?.elements ?? []).flatMap { $0["credentials"]?.elements ?? [] }
+        let pairs = credentials.compactMap { $0["fido2Extensions"]?["hmacCredentials"] }
+        #expect(pairs.count == 2 && pairs.allSatisfy { $0["credWithUV"]?.text != $0["credWithoutUV"]?.text })
         #expect(passkey?["fido2Extensions"]?["largeBlob"]?["data"]?.text == "YWJj")
         #expect(passkey?["key"]?.text == given?["items"]?.elements[0]["credentials"]?.elements[3]["key"]?.text)
     }

@@ -31,7 +31,8 @@ package struct PasskeyCeremony: Hashable, Sendable {
         package let authenticatorData: [UInt8]
         package let attestationObject: [UInt8]
         package let publicKey: COSEKey
-        /// The results of the extension `prf`: one or two of 32 bytes, none if the site gave no inputs.
+        /// The results of the extension `prf`: one or two of 32 bytes, none if the site gave no inputs, or the user was
+        /// not verified.
         package let pseudoRandom: [Secret]
     }
 
@@ -82,7 +83,7 @@ package struct PasskeyCeremony: Hashable, Sendable {
         return Registration(
             passkey: passkey, clientData: clientData(.create, options.common.challenge),
             authenticatorData: data.encoded, attestationObject: AttestationObject(data).encoded,
-            publicKey: publicKey, pseudoRandom: try PasskeyCeremony.results(inputs, pseudoRandomKey))
+            publicKey: publicKey, pseudoRandom: try results(inputs, pseudoRandomKey))
     }
 
     /// Signs the answer to a sign-in (WebAuthn, 6.3.3).
@@ -101,7 +102,7 @@ package struct PasskeyCeremony: Hashable, Sendable {
         let userHandle = try passkey.userHandle().withBytes { $0.array($0.indices) }
         let key = try passkey.key()
         let inputs = options.common.pseudoRandom?.pair(for: passkey.credentialID)
-        let pseudoRandomKey = inputs == nil ? nil : try passkey.pseudoRandomKey()
+        let pseudoRandomKey = inputs == nil || !isVerified ? nil : try passkey.pseudoRandomKey()
         let clientData = clientData(.get, options.common.challenge)
         do throws(CryptoError) {
             let data = AuthenticatorData(
@@ -111,7 +112,7 @@ package struct PasskeyCeremony: Hashable, Sendable {
             return Assertion(
                 credentialID: passkey.credentialID, clientData: clientData, authenticatorData: data,
                 signature: try key.sign(message.span), userHandle: userHandle,
-                pseudoRandom: try PasskeyCeremony.results(inputs, pseudoRandomKey))
+                pseudoRandom: try results(inputs, pseudoRandomKey))
         } catch { throw VaultError(error, field: "") }
     }
 
@@ -133,9 +134,9 @@ package struct PasskeyCeremony: Hashable, Sendable {
     }
 
     /// The outputs of the extension `prf` (WebAuthn, 10.1.4), those of CTAP's `hmac-secret`: HMAC-SHA256 of a salt, the
-    /// SHA-256 of an input and its prefix.
-    static func results(_ inputs: PseudoRandomInputs.Pair?, _ key: Secret?) throws(CryptoError) -> [Secret] {
-        guard let inputs, let key else { return [] }
+    /// SHA-256 of an input and its prefix. The function is that for verified users, and has no outputs for others.
+    func results(_ inputs: PseudoRandomInputs.Pair?, _ key: Secret?) throws(CryptoError) -> [Secret] {
+        guard let inputs, let key, isVerified else { return [] }
         var results: [Secret] = []
         for message in inputs.messages {
             let salt = try MessageAuthentication.plainSHA256(message.span)

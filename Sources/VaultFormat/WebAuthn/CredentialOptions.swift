@@ -43,6 +43,14 @@ package struct CredentialOptions: Hashable, Sendable {
         pseudoRandom = PseudoRandomInputs(options["extensions"]?["prf"], of: text)
     }
 
+    /// Whether the user must be verified: the site requires it, or asks for outputs of `prf`, which are those of the
+    /// function for verified users whatever the site requires (WebAuthn, 10.1.4).
+    ///
+    /// - Parameter credential: the identifier of the credential; `nil` for a new one.
+    package func verifies(for credential: [UInt8]?) -> Bool {
+        verification == .required || pseudoRandom?.pair(for: credential ?? []) != nil
+    }
+
     static func object(_ node: JSONNode?) throws(PasskeyRefusal) -> JSONNode {
         guard let node, node.isObject else { throw .noOptions }
         return node

@@ -25,6 +25,13 @@ enum CXFPasskey {
         static let keyLength = 32
         /// The form of the specification's own example.
         static let example = (member: "hmacSecret", algorithm: "HS256", key: "secret")
+
+        /// Returns the key for another user that CXF demands beside that for a verified one, where the vault has none:
+        /// a different key, from which the other one cannot be told, and the same in each export.
+        static func unverifiedKey(beside verified: Secret) throws(CryptoError) -> Secret {
+            let label = Array("vault.passkey.prf-without-uv".utf8)
+            return Secret(try MessageAuthentication.sha256.code(of: label.span, key: verified.bytes))
+        }
     }
 
     // MARK: Reading
@@ -89,7 +96,8 @@ enum CXFPasskey {
                     let unverified = try value[HMAC.unverified]?.decodedBase64URL(),
                     unverified.count == HMAC.keyLength
                 else { break }
-                keys = (verified, verified.isEqual(to: unverified) ? nil : unverified)
+                let made = try secured { () throws(CryptoError) in try HMAC.unverifiedKey(beside: verified) }
+                keys = (verified, [verified, made].contains { $0.isEqual(to: unverified) } ? nil : unverified)
                 continue
             case HMAC.example.member where keys == nil && value["algorithm"]?.text == HMAC.example.algorithm:
                 guard let key = try value[HMAC.example.key]?.decodedBase64URL(), key.count == HMAC.keyLength else {
@@ -143,8 +151,9 @@ enum CXFPasskey {
             try json.begin("{")
             try json.member("algorithm", HMAC.algorithm)
             try json.member(HMAC.verified, base64URL: key)
-            let unverified = portable.fields[PortablePasskey.Statement.unverifiedPseudoRandomKey]
-            try json.member(HMAC.unverified, base64URL: unverified ?? key)
+            var unverified = portable.fields[PortablePasskey.Statement.unverifiedPseudoRandomKey]
+            if unverified == nil { unverified = try HMAC.unverifiedKey(beside: key) }
+            if let unverified { try json.member(HMAC.unverified, base64URL: unverified) }
             try json.end("}")
         }
         if let others, let document = try? Document(others), let value = try? JSONValue(document) {

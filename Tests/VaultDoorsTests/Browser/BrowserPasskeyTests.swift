@@ -295,6 +295,8 @@ struct BrowserPasskeyTests {
         let site = Site()
         let inputs: [String: Any] = ["prf": ["eval": ["first": "AQ", "second": "Ag"]], "credProps": true]
         let made = try answer(try client.register(site, site.creation(extensions: inputs)))
+        // The function is that of verified users, whatever the site requires (WebAuthn, 10.1.4).
+        #expect(client.house.verifications == 1)
         let results = try #require(made["clientExtensionResults"] as? [String: [String: Any]])
         #expect(results["credProps"]?["rk"] as? Bool == true && results["prf"]?["enabled"] as? Bool == true)
         let first = try #require(results["prf"]?["results"] as? [String: String])
@@ -302,6 +304,10 @@ struct BrowserPasskeyTests {
         let signed = try answer(try client.signIn(site, site.request(extensions: ["prf": ["eval": ["first": "AQ"]]])))
         let again = (signed["clientExtensionResults"] as? [String: [String: Any]])?["prf"]?["results"]
         #expect(again as? [String: String] == ["first": first["first"] ?? ""])
+        #expect(client.house.verifications == 2)
+        let discouraged = site.request(verification: "discouraged", extensions: ["prf": ["eval": ["first": "AQ"]]])
+        #expect(try flags(try client.signIn(site, discouraged)).contains(.userVerified))
+        #expect(client.house.verifications == 3)
         // Buffers of the page that the extension has not encoded.
         for inputs in [[:], ["0": 1, "1": 2]] as [[String: Any]] {
             let given: [String: Any] = ["prf": ["eval": ["first": inputs]]]
@@ -309,6 +315,12 @@ struct BrowserPasskeyTests {
             #expect((bare["clientExtensionResults"] as? [String: Any])?.isEmpty == true)
         }
         #expect((try answer(try client.signIn(site))["clientExtensionResults"] as? [String: Any])?.isEmpty == true)
+        #expect(client.house.verifications == 3)
+        // A new passkey that is only to have the function needs no passphrase.
+        _ = try id(try client.register(site, site.creation(extensions: ["prf": [String: Any]()])))
+        #expect(client.house.verifications == 3)
+        client.house.says(.dismissed)
+        #expect(code(try client.signIn(site, discouraged)) == 22)
     }
 
     @Test func `no key and no user handle is in an answer that does not need it`() throws {
