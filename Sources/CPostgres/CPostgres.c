@@ -182,6 +182,8 @@ int cpostgres_wait(const cpostgres *connection, int events, int other, int milli
     return result;
 }
 
+int cpostgres_socket(const cpostgres *connection) { return lib.socket(connection); }
+
 int cpostgres_waiting(const cpostgres *connection) {
     int count = 0;
     return ioctl(lib.socket(connection), FIONREAD, &count) == 0 && count > 0 ? count : 0;

@@ -10,6 +10,8 @@ struct PostgresAddress {
     /// Keywords of libpq with values. A keyword without a value would be read from the user's files.
     let keywords: [(name: String, value: String)]
     let isEncrypted: Bool
+    /// The directory of the server's socket; `nil` for an address of the network.
+    let socketDirectory: String?
 
     /// Returns the addresses of a host in the order of the attempts.
     ///
@@ -35,6 +37,7 @@ struct PostgresAddress {
         let isPlain =
             host.isSocket || host.isLoopback && credentials.authorities == nil && credentials.certificate == nil
         isEncrypted = !isPlain
+        socketDirectory = host.isSocket ? host.name : nil
         var keywords = [
             ("host", host.name), ("port", String(host.port ?? remote.url.scheme.usualPort ?? 0)),
             ("dbname", remote.url.path),
@@ -106,7 +109,8 @@ extension PostgresConnection {
     ) throws(PostgresError) -> OpaquePointer {
         guard let connection = unsafe try start(address.keywords, password) else { throw .lost("out of memory") }
         do throws(PostgresError) {
-            try unsafe finish(connection, until: .now + patience.connecting)
+            let owners = password == nil ? nil : address.socketDirectory.map { SocketOwners(ofDirectory: $0) }
+            try unsafe finish(connection, owners, until: .now + patience.connecting)
             guard unsafe !address.isEncrypted || cpostgres_is_encrypted(connection) != 0 else {
                 throw .lost("the connection is not encrypted")
             }
@@ -159,8 +163,9 @@ extension PostgresConnection {
     /// The most bytes of a server before it admits a user.
     private static let longestGreeting = 1 << 20
 
+    /// - Parameter owners: the users to one of whom the server must belong; `nil` for any.
     private static func finish(
-        _ connection: OpaquePointer, until deadline: ContinuousClock.Instant
+        _ connection: OpaquePointer, _ owners: SocketOwners?, until deadline: ContinuousClock.Instant
     ) throws(PostgresError) {
         var (wanted, taken) = (CPOSTGRES_WANTS_OUTPUT, 0)
         while true {
@@ -169,6 +174,8 @@ extension PostgresConnection {
             if ready == 0 { continue }
             taken += unsafe Int(cpostgres_waiting(connection))
             guard taken <= longestGreeting else { throw .malformed }
+            // Before each step: a step may send the password, or connect anew.
+            try owners?.check(unsafe cpostgres_socket(connection))
             switch unsafe cpostgres_step(connection) {
             case CPOSTGRES_CONNECTED: return
             case CPOSTGRES_WANTS_INPUT: wanted = CPOSTGRES_WANTS_INPUT

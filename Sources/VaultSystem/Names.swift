@@ -13,6 +13,14 @@ package enum Names {
         guard unsafe symlink(target, path) == 0 else { throw Errno(rawValue: errno) }
     }
 
+    /// Returns the text of a symbolic link, at most a path's length.
+    package static func target(ofLink path: String) throws(Errno) -> String {
+        var buffer = [CChar](repeating: 0, count: Int(PATH_MAX))
+        let length = unsafe readlink(path, &buffer, buffer.count)
+        guard length >= 0 else { throw Errno(rawValue: errno) }
+        return String(decoding: buffer[..<length].map { UInt8(bitPattern: $0) }, as: UTF8.self)
+    }
+
     /// Removes a directory that is empty.
     package static func removeDirectory(_ path: String) throws(Errno) {
         guard unsafe rmdir(path) == 0 else { throw Errno(rawValue: errno) }

@@ -29,6 +29,8 @@ int cpostgres_is_encrypted(cpostgres *);
 const char *cpostgres_error(const cpostgres *);
 
 #define CPOSTGRES_OTHER 4
+// Returns the connection's descriptor; below 0 without one.
+int cpostgres_socket(const cpostgres *);
 // Waits for the requested events of CPOSTGRES_WANTS_INPUT and CPOSTGRES_WANTS_OUTPUT, and for input on another
 // descriptor (or -1). Returns the events, with CPOSTGRES_OTHER for the other descriptor; 0 after the timeout; or
 // -errno.
