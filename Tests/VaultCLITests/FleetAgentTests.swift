@@ -88,10 +88,7 @@ struct FleetAgentTests {
         }
     }
 
-    /// Whether a user namespace may mount file systems, which some systems forbid.
-    static let mayMount = (try? Shell().run("unshare -Urm mount -t tmpfs none . && echo yes").output) == "yes\n"
-
-    @Test(.enabled(if: mayMount)) func `the command writes to a folder that the agent's service sees read-only`()
+    @Test(.enabled(if: Shell.mayMount)) func `the command writes to a folder that the agent's service sees read-only`()
         throws
     {
         let shell = try Shell()
