@@ -16,9 +16,9 @@ import Testing
             vault unlock --passphrase-file pass; vault agent --foreground
             XDG_DATA_HOME=$HOME/data XDG_STATE_HOME=$HOME/state vault init --kdf interactive --passphrase-file pass
             vault doors enable secret-service; find ada
-            vault init --kdf interactive --vault other/v --passphrase-file pass 2>/dev/null; echo named $?
-            echo s3cret | vault add s --vault other/v --passphrase-file pass
-            vault get s --vault other/v --passphrase-file pass; echo; find ada
+            vault init --kdf interactive --vault named/v --passphrase-file pass 2>/dev/null; echo named $?
+            echo s3cret | vault add s --vault named/v --passphrase-file pass
+            vault get s --vault named/v --passphrase-file pass; echo; find ada
             XDG_DATA_HOME=$mine/data XDG_STATE_HOME=$mine/state vault init --kdf interactive --passphrase-file pass \\
                 2>/dev/null; echo $?; find ada
             """)
