@@ -101,7 +101,7 @@ let package = Package(
             ],
             swiftSettings: settings),
         .target(
-            name: "VaultLoop", dependencies: ["VaultSystem", "VaultAgent", "CLinux", system], swiftSettings: settings),
+            name: "VaultLoop", dependencies: ["VaultSystem", "CLinux", system], swiftSettings: settings),
         .target(name: "VaultBus", dependencies: ["VaultFormat", "VaultCrypto", "CBus"], swiftSettings: settings),
         .target(name: "VaultFIDO", dependencies: ["VaultCrypto", "CFido"], swiftSettings: settings),
         // The common parts of all doors: clients, the port to the vault, and questions to a person.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 internal import FoundationEssentials
+internal import Glibc
 internal import VaultFormat
 
 /// Information about processes from /proc. Nothing in it is proven.
@@ -16,6 +17,16 @@ package enum ProcessTable {
 
     /// Returns the start time of a process, in clock ticks since the start of the machine.
     package static func startTime(of id: Int32) -> UInt64? { field(22, of: id).flatMap { UInt64($0) } }
+
+    /// Returns the time since the start of a process; `nil` if it has ended.
+    package static func age(of id: Int32) -> Duration? {
+        // The kernel counts clock ticks since the same moment as this clock.
+        startTime(of: id).map { start in
+            let ticks = Int64(clamping: start) &* 1000
+            return ContinuousClock.now - ContinuousClock().systemEpoch
+                - .milliseconds(ticks / Int64(sysconf(Int32(_SC_CLK_TCK))))
+        }
+    }
 
     /// Returns a field of stat. The second field is a name with arbitrary bytes, which the kernel may cut inside a
     /// character.
@@ -75,6 +86,9 @@ package enum ProcessTable {
                 }
             }
     }
+
+    /// Returns the systemd unit of a process; `nil` if it has none.
+    package static func unit(of id: Int32) -> String? { cgroup(of: id).flatMap(unit(inCgroup:)) }
 
     /// Returns the systemd unit: the last service or scope in the name of the control group.
     package static func unit(inCgroup cgroup: String) -> String? {

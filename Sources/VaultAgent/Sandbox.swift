@@ -58,7 +58,7 @@ package enum Sandbox: Equatable, Sendable {
     /// Falls back to the scope that Flatpak makes for an application, if there is no other sign.
     private func orOfUnit(_ process: Int32) -> Sandbox {
         guard self == .none || self == .unseen else { return self }
-        let unit = ProcessTable.cgroup(of: process).flatMap { ProcessTable.unit(inCgroup: $0) }
+        let unit = ProcessTable.unit(of: process)
         return unit.flatMap { ProcessTable.flatpak(inUnit: $0) }.map { .application($0) } ?? self
     }
 

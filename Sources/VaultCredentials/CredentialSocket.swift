@@ -15,7 +15,7 @@ package final class CredentialSocket {
     /// process of its own, with one connection at a time, so only other programs exceed their share. A client that does
     /// not read is disconnected soon, since the unit waits as well.
     private static let rules = SocketServer.Rules(
-        servesAtOnce: true, Places(most: 64), refusesMore: false, sendingPatience: 5)
+        servesAtOnce: true, Places(most: 64, .ofMachine), refusesMore: false, sendingPatience: 5)
 
     /// Listens on a descriptor.
     ///

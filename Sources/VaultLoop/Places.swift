@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-internal import Glibc
-internal import VaultAgent
 
 /// A connection that occupies one of a listener's ``Places``.
 package protocol PlaceHolder: AnyObject {
@@ -58,17 +56,6 @@ package struct Places: Sendable {
         package init(
             age: @escaping @Sendable (Int32) -> Duration?, unit: @escaping @Sendable (Int32) -> String?
         ) { (self.age, self.unit) = (age, unit) }
-
-        package static let ofMachine = Processes { process in
-            // The kernel counts clock ticks since the same moment as this clock.
-            ProcessTable.startTime(of: process).map { start in
-                let ticks = Int64(clamping: start) &* 1000
-                return ContinuousClock.now - ContinuousClock().systemEpoch
-                    - .milliseconds(ticks / Int64(sysconf(Int32(_SC_CLK_TCK))))
-            }
-        } unit: {
-            ProcessTable.cgroup(of: $0).flatMap { ProcessTable.unit(inCgroup: $0) }
-        }
     }
 
     /// The maximum number of connections.
@@ -78,7 +65,7 @@ package struct Places: Sendable {
     private let processes: Processes
 
     /// - Parameter share: a quarter of the places by default, so that no three processes fill them.
-    package init(most: Int, share: Int? = nil, processes: Processes = .ofMachine) {
+    package init(most: Int, share: Int? = nil, _ processes: Processes) {
         (self.most, self.share, self.processes) = (most, share ?? max(1, most / 4), processes)
     }
 

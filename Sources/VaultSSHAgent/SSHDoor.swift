@@ -13,7 +13,7 @@ package final class SSHDoor: Sendable {
 
     /// The clients at once: each shell on another machine with a forwarded agent is one. All those of a machine belong
     /// to the process of ssh that is connected to it.
-    static let places = Places(most: 512)
+    static let places = Places(most: 512, .ofMachine)
 
     /// Listens, and serves the keys of a vault through its agent.
     ///

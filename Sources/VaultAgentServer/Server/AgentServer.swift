@@ -25,7 +25,8 @@ package final class AgentServer: Sendable {
 
     /// The most connections at once.
     package static let mostClients = 64
-    static let places = Places(most: mostClients)
+    static let places = Places(
+        most: mostClients, Places.Processes(age: ProcessTable.age(of:), unit: ProcessTable.unit(of:)))
 
     private struct State {
         var policy: AccessPolicy

@@ -16,7 +16,7 @@ package final class PlaceSocket {
     /// A client is served once it has sent something, so a silent one delays no other, and gives way when its place is
     /// needed.
     private static let rules = SocketServer.Rules(
-        servesAtOnce: false, Places(most: 16), refusesMore: false, sendingPatience: patience)
+        servesAtOnce: false, Places(most: 16, .ofMachine), refusesMore: false, sendingPatience: patience)
 
     /// Returns the paths of `doors.sock` in `$XDG_RUNTIME_DIR/vault`, and of `doors-ssh.sock`, for a process that owns
     /// no name on the bus and runs beside one that does.

@@ -2,6 +2,7 @@
 import Glibc
 import TestSupport
 import Testing
+import VaultDoorKit
 import VaultLoop
 
 /// A connection with chosen properties.
@@ -34,7 +35,7 @@ private struct Crowd {
         let (units, ages) = (units, ages)
         return Places(
             most: most, share: share,
-            processes: Places.Processes(age: { ages[$0] ?? .seconds(3600) }, unit: { units[$0] }))
+            Places.Processes(age: { ages[$0] ?? .seconds(3600) }, unit: { units[$0] }))
     }
 
     /// Returns the name of the connection that gives way to a new one.
@@ -173,7 +174,7 @@ struct PlacesTests {
     }
 
     @Test func `an earlier process with the number of a running one is told by the time`() {
-        let places = Places(most: 1, share: 1)
+        let places = Places(most: 1, share: 1, .ofMachine)
         let all = [
             Holder("former", of: getpid(), .idle, at: -5, age: .seconds(1 << 32)),
             Holder("old", of: getpid(), age: .zero),

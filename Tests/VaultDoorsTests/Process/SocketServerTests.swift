@@ -6,6 +6,7 @@ import Synchronization
 import SystemPackage
 import TestSupport
 import Testing
+import VaultDoorKit
 import VaultLoop
 
 /// A server whose clients wait at a gate while they are served.
@@ -36,7 +37,7 @@ private final class ServerWorld: Sendable {
     }
 
     init(
-        _ places: Places = Places(most: 8), refusesMore: Bool = true,
+        _ places: Places = Places(most: 8, .ofMachine), refusesMore: Bool = true,
         chore: @escaping @Sendable () -> ContinuousClock.Instant? = { nil }
     ) throws {
         directory = try TemporaryDirectory()
@@ -110,7 +111,7 @@ struct SocketServerTests {
     }
 
     @Test func `a client beyond its process's share takes the place of the oldest idle one`() throws {
-        let world = try ServerWorld(Places(most: 2, share: 1))
+        let world = try ServerWorld(Places(most: 2, share: 1, .ofMachine))
         let clients = [try world.connect(), try world.connect()]
         for client in clients { #expect(exchange(client, "a") == "a") }
         let third = try world.connect()
@@ -122,7 +123,7 @@ struct SocketServerTests {
     }
 
     @Test func `a client beyond the maximum is disconnected where every other is served`() throws {
-        let world = try ServerWorld(Places(most: 1))
+        let world = try ServerWorld(Places(most: 1, .ofMachine))
         let first = try world.connect()
         send(first, "w", 1, 0)
         world.wait(for: "serves w")
@@ -135,7 +136,7 @@ struct SocketServerTests {
     }
 
     @Test func `a client beyond the maximum waits where the rules say so`() throws {
-        let world = try ServerWorld(Places(most: 1, share: 2), refusesMore: false)
+        let world = try ServerWorld(Places(most: 1, share: 2, .ofMachine), refusesMore: false)
         let first = try world.connect()
         send(first, "w", 1, 0)
         world.wait(for: "serves w")
@@ -151,7 +152,7 @@ struct SocketServerTests {
     }
 
     @Test func `a silent process keeps no other process out, with any number of connections`() throws {
-        let world = try ServerWorld(Places(most: 40))
+        let world = try ServerWorld(Places(most: 40, .ofMachine))
         let silent = try (0..<60).map { _ in try world.connect() }
         let process = Process()
         process.executableURL = URL(filePath: "/usr/bin/perl")
@@ -171,7 +172,7 @@ struct SocketServerTests {
     }
 
     @Test func `a process beyond its share loses even a client that is served`() throws {
-        let world = try ServerWorld(Places(most: 2, share: 1))
+        let world = try ServerWorld(Places(most: 2, share: 1, .ofMachine))
         let busy = [try world.connect(), try world.connect()]
         for client in busy { send(client, "w", 1, 0) }
         _ = world.next(2)
@@ -213,7 +214,7 @@ struct SocketServerTests {
     }
 
     @Test func `a client that has sent more, and disconnects while it is served, is read to its end`() throws {
-        let world = try ServerWorld(Places(most: 1))
+        let world = try ServerWorld(Places(most: 1, .ofMachine))
         let client = try world.connect()
         send(client, "wx", 2, 0)
         shutdown(client, Int32(SHUT_WR))
@@ -259,7 +260,7 @@ struct SocketServerTests {
         var ends: [Int32] = [-1, -1]
         try #require(pipe(&ends) == 0)
         let rules = SocketServer.Rules(
-            servesAtOnce: true, Places(most: 1), refusesMore: true, sendingPatience: 1)
+            servesAtOnce: true, Places(most: 1, .ofMachine), refusesMore: true, sendingPatience: 1)
         #expect(SocketServer(ends[1], rules) { _ in nil } == nil)
         // The only writing end has been closed.
         var byte: UInt8 = 0
