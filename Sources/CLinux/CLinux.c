@@ -27,8 +27,8 @@
 static long clinux_result(long value) { return value < 0 ? -(long)errno : value; }
 
 // The arguments as the loader passes them to every constructor. Swift's runtime reads /proc, else searches the stack
-// below `environ`: without /proc, as in a chroot or a rescue system, or after a preloaded library has called setenv, the
-// arguments that it finds are none.
+// below `environ`: without /proc, as in a chroot or a rescue system, or after a preloaded library has called setenv,
+// the arguments that it finds are none.
 static int argument_count;
 static char **argument_values;
 __attribute__((constructor)) static void keep_arguments(int count, char **values) {
@@ -298,8 +298,8 @@ long clinux_pipe(int ends[2]) { return clinux_result(pipe2(ends, O_CLOEXEC)); }
 
 // The signals that are passed on to a command, and the signal that reports its end.
 static void command_signals(sigset_t *set) {
-    // SIGTSTP: this process stops once the command has, and its last output is shown. SIGTTOU: whether in the background
-    // or not, this process writes and sets the modes of the terminal for the command.
+    // SIGTSTP: this process stops once the command has, and its last output is shown. SIGTTOU: whether in the
+    // background or not, this process writes and sets the modes of the terminal for the command.
     static const int signals[] = {SIGINT,  SIGTERM, SIGHUP,  SIGQUIT, SIGUSR1, SIGUSR2,
                                   SIGWINCH, SIGCONT, SIGALRM, SIGCHLD, SIGTSTP, SIGTTOU};
     sigemptyset(set);

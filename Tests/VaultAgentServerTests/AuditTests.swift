@@ -287,7 +287,8 @@ struct AuditTests {
         process.arguments = [
             "-MIO::Socket::UNIX", "-e",
             """
-            $SIG{PIPE} = 'IGNORE'; for my $connection (1..5) { my $s = IO::Socket::UNIX->new(Peer => $ARGV[0]) or exit 2;
+            $SIG{PIPE} = 'IGNORE';
+            for my $connection (1..5) { my $s = IO::Socket::UNIX->new(Peer => $ARGV[0]) or exit 2;
             $s->syswrite(pack('H*', $ARGV[1])); for (1..100) { $s->syswrite(pack('H*', $ARGV[2])) or last }
             my $all = ''; while ($s->sysread(my $part, 65536)) { $all .= $part } my $answers = 0;
             while (length $all >= 16) { $all = substr($all, 16 + unpack('V', $all)); $answers++ } print "$answers " }

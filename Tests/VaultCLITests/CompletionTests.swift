@@ -52,7 +52,8 @@ struct CompletionTests {
             """
             chmod 600 pass; vault init --kdf interactive --passphrase-file pass 2>/dev/null
             vault unlock --passphrase-file pass 2>/dev/null
-            printf of-the-port | vault add db.example:5432 ada; printf 123 | vault set db.example:5432 ada --field pincode
+            printf of-the-port | vault add db.example:5432 ada
+            printf 123 | vault set db.example:5432 ada --field pincode
             printf planted | vault add db.example:5555 eve --group org.example.App
             """)
         #expect(made.status == 0, "\(made)")

@@ -67,8 +67,8 @@ extension AuditLog {
             date.formatted(Date.ISO8601FormatStyle(includingFractionalSeconds: true))
         }
 
-        /// Returns a name that a process has chosen; of one that is longer than 256 bytes the beginning, an ellipsis, and
-        /// a hash by which two such names can be told apart.
+        /// Returns a name that a process has chosen; of one that is longer than 256 bytes the beginning, an ellipsis,
+        /// and a hash by which two such names can be told apart.
         static func capped(_ text: String) -> String {
             guard text.utf8.count > 256 else { return text }
             var hash = KeyedHash()

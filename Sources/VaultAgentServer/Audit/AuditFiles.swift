@@ -4,8 +4,8 @@ internal import VaultFormat
 internal import VaultStorage
 internal import VaultSystem
 
-/// The files of an audit log: `VAULT.audit`, to which lines are added, `VAULT.audit.1` to `VAULT.audit.7` with the lines
-/// before it, and `VAULT.audit.head`.
+/// The files of an audit log: `VAULT.audit`, to which lines are added, `VAULT.audit.1` to `VAULT.audit.7` with the
+/// lines before it, and `VAULT.audit.head`.
 struct AuditFiles {
     let directory: FilePath
     let vaultID: [UInt8]

@@ -7,8 +7,8 @@ internal import VaultStorage
 ///
 /// `"VLTAUDH1" || count u64 || mac of the last line 32 || BLAKE2b-256(K_audit, 32 zeros || all before)`. A log whose
 /// first lines a rotation has removed has `"VLTAUDH2" || count u64 || mac of the last line 32 || number of the last
-/// removed line u64 || its mac 32 || BLAKE2b-256(…)`. A line begins with a brace, so neither can be mistaken for a line.
-/// An attacker who also restores an older head is not detected.
+/// removed line u64 || its mac 32 || BLAKE2b-256(…)`. A line begins with a brace, so neither can be mistaken for a
+/// line. An attacker who also restores an older head is not detected.
 struct AuditHead: Equatable {
     /// The number of lines ever written.
     var count: Int

@@ -25,8 +25,8 @@ extension AuditLog {
         for file in files.all(after: head) { try AuditLine.forEach(in: file, body) }
     }
 
-    /// - Returns: the number of lines, and the number of the first altered one, counted from the oldest that is there; if
-    ///   lines are missing at the end, the number of the first missing one.
+    /// - Returns: the number of lines, and the number of the first altered one, counted from the oldest that is there;
+    ///   if lines are missing at the end, the number of the first missing one.
     package static func check(with vault: Vault, in directory: FilePath) throws(VaultError) -> (
         entries: Int, firstChanged: Int?
     ) {

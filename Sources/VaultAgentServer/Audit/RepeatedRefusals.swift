@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 internal import FoundationEssentials
 
-/// The refusals of the last minute. The log has a line for the first of a process and reason, and one with the number of
-/// the others: a program with no rights must not fill the disk, or drive other lines out of the log.
+/// The refusals of the last minute. The log has a line for the first of a process and reason, and one with the number
+/// of the others: a program with no rights must not fill the disk, or drive other lines out of the log.
 struct RepeatedRefusals {
     struct Key: Hashable {
         var process: Int32

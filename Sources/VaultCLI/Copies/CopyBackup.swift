@@ -11,9 +11,9 @@ struct Backup: ParsableCommand {
         discussion: """
             The copy is a vault with mode 0600, checked and read back, which appears completely or not at all. It \
             contains what the vault keeps of replaced and deleted items, with their secrets: for a copy that goes to \
-            another person, --without-history leaves all of that out. The copy opens with the secrets that open the vault, or with a \
-            passphrase of its own. It does not contain the secret of this device: items of this device only open again \
-            on this device alone.
+            another person, --without-history leaves all of that out. The copy opens with the secrets that open the \
+            vault, or with a passphrase of its own. It does not contain the secret of this device: items of this \
+            device only open again on this device alone.
             """)
 
     @Argument(help: "The file to create.", completion: .file())

@@ -13,8 +13,8 @@ struct DeviceRemove: ParsableCommand {
             For a device that is lost, no longer used, or copied. The removed device can read nothing published from \
             then on, and the other devices ignore its writes. The device keeps what it has read: once it is removed, \
             the command lists the items whose secrets must be changed where they are used; 'vault device secrets' \
-            lists them again. One reachable remote is enough; the other remotes receive the removal with later syncs. If no \
-            remote is reachable, the command ends with 30, and each 'vault sync' removes the device before it \
+            lists them again. One reachable remote is enough; the other remotes receive the removal with later syncs. \
+            If no remote is reachable, the command ends with 30, and each 'vault sync' removes the device before it \
             publishes anything. Asks for confirmation at a terminal; without one, --yes is required.
             """)
 

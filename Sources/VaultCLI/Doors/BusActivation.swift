@@ -32,12 +32,12 @@ extension DoorPlaces {
             """
     }
 
-    /// Returns the script by which the bus starts the command, which is its `$0`, with the arguments. If the command was
-    /// removed, the script starts what the machine's packages have for the name: this file hides theirs, and a session
-    /// without any keyring loses more than the vault.
+    /// Returns the script by which the bus starts the command, which is its `$0`, with the arguments. If the command
+    /// was removed, the script starts what the machine's packages have for the name: this file hides theirs, and a
+    /// session without any keyring loses more than the vault.
     ///
-    /// A `SystemdService` would fail with the unit, which the package takes along. The unit belongs to the session's own
-    /// bus, and not to one that a program has for itself.
+    /// A `SystemdService` would fail with the unit, which the package takes along. The unit belongs to the session's
+    /// own bus, and not to one that a program has for itself.
     ///
     /// - Parameter asUnit: whether to start the installed unit, which has further restrictions.
     private static func starter(of name: String, asUnit: Bool) -> String {

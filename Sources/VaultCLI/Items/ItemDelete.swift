@@ -66,7 +66,8 @@ enum Confirmation {
 
     /// Asks until the user answers yes or no. Returns `false` without a terminal.
     ///
-    /// - Parameter isUsual: the meaning of an empty answer: yes only to an offer without which the user lacks something.
+    /// - Parameter isUsual: the meaning of an empty answer: yes only to an offer without which the user lacks
+    ///   something.
     static func isWanted(_ question: String, isUsual: Bool = false) throws -> Bool {
         guard let terminal = Terminal() else { return false }
         while true {

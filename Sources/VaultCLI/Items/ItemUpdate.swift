@@ -3,6 +3,9 @@ internal import ArgumentParser
 internal import Vault
 internal import VaultCrypto
 
+/// `vault update`.
+///
+/// Size: each property is an option.
 struct Update: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "update",

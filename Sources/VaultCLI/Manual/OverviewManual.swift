@@ -120,8 +120,8 @@ enum OverviewManual {
             of gnome-keyring or KWallet, and 'vault doors enable portal' does the same for Flatpak applications. Run
             'vault import secret-service' first. 'vault doors enable browser' gives logins to the extension
             KeePassXC-Browser; 'vault browser' lists the browsers that were admitted. 'vault ssh-add' stores ssh keys in
-            the vault, and 'vault doors enable ssh' lets ssh sign with them. 'vault doors disable' undoes the changes, and
-            'vault doors status' shows which programs serve. Run 'vault doors disable --all' before you remove the
+            the vault, and 'vault doors enable ssh' lets ssh sign with them. 'vault doors disable' undoes the changes,
+            and 'vault doors status' shows which programs serve. Run 'vault doors disable --all' before you remove the
             command; without it, the bus starts the keyring of another package.
 
             Under systemd, the bus starts vault-doors.service, and elsewhere the command itself. Units use

@@ -97,9 +97,9 @@ struct Copy: ParsableCommand {
         commandName: "copy",
         abstract: "Copy an item's secret to the clipboard.",
         discussion: """
-            Uses wl-copy, xclip, or the terminal itself (OSC 52), which also works over SSH. With wl-copy 2.3 or later, \
-            clipboard managers are told not to keep the secret; others may have a history. After 45 seconds the \
-            clipboard is cleared if it still contains the secret. A terminal's clipboard cannot be read: it is \
+            Uses wl-copy, xclip, or the terminal itself (OSC 52), which also works over SSH. With wl-copy 2.3 or \
+            later, clipboard managers are told not to keep the secret; others may have a history. After 45 seconds \
+            the clipboard is cleared if it still contains the secret. A terminal's clipboard cannot be read: it is \
             overwritten with a blank, regardless of its content.
             """)
 

@@ -5,8 +5,8 @@ internal import SystemPackage
 internal import VaultCrypto
 internal import VaultSystem
 
-/// A stream of a command's output, without secrets: through a terminal if it goes to one, so that the command finds what
-/// it would find without the mask, else through a pipe.
+/// A stream of a command's output, without secrets: through a terminal if it goes to one, so that the command finds
+/// what it would find without the mask, else through a pipe.
 final class MaskedStream {
     /// Closed once its output cannot be written.
     private var source: Descriptor?
