@@ -318,8 +318,9 @@ struct AgentTests {
                 systemd-analyze security --offline=yes ./vault-doors.service 2>/dev/null |
                     grep -q 'exposure level.*: [0-6]\\.' || echo exposed
             fi
-            cd; mkdir -p .config; echo '[Wallet]' >.config/kwalletrc; prefix/bin/vault doors enable secret-service browser \
-                >/dev/null; \(script) --prefix "$HOME/prefix" --uninstall >/dev/null; find "$HOME/prefix" ! -type d
+            cd; mkdir -p .config; echo '[Wallet]' >.config/kwalletrc
+            prefix/bin/vault doors enable secret-service browser >/dev/null
+            \(script) --prefix "$HOME/prefix" --uninstall >/dev/null; find "$HOME/prefix" ! -type d
             find . -type f ! -path './.std*' ! -name '*pass' ! -name other; cat .config/kwalletrc
             """)
         #expect(
@@ -342,6 +343,8 @@ struct AgentTests {
                 0.1.0
                 1
                 1
+                ./.config/kwalletrc
+                [Wallet]
 
                 """, "\(result.output)\(result.error)")
     }
@@ -366,8 +369,6 @@ struct AgentTests {
         #expect(done.status == 0 && done.output.contains("export PATH=") && done.output.contains("fpath=("), "\(done)")
     }
 
-                ./.config/kwalletrc
-                [Wallet]
     @Test func `the shell completes services and accounts that the agent knows, and asks nobody`() throws {
         let shell = try Self.shell()
         let complete = """

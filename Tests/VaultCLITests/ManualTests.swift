@@ -6,8 +6,10 @@ import Testing
 @testable import VaultCLI
 
 struct ManualTests {
+    private static let page = Result { try CommandManual.page().text }
+
     @Test func `the manual begins with examples, and describes what unlocks the vault once`() throws {
-        let text = try CommandManual.page().text
+        let text = try Self.page.get()
         let sections = text.split(separator: "\n").filter { $0.hasPrefix(".SH ") }.map { $0.dropFirst(4) }
         #expect(sections.prefix(5) == ["NAME", "SYNOPSIS", "EXAMPLES", "DESCRIPTION", "OPTIONS THAT UNLOCK THE VAULT"])
         #expect(sections.last == "SEE ALSO")
@@ -19,13 +21,14 @@ struct ManualTests {
     }
 
     @Test func `every command of the tool is in the manual, with each of its own options`() throws {
-        let text = try CommandManual.page().text
+        let text = try Self.page.get()
         let common = Set(try UnlockTopic.options().map(\.title))
         func check(_ tree: CommandTree, _ path: [String]) {
             let name = (path + [tree.commandName]).joined(separator: " ")
             guard tree.shouldDisplay ?? true, tree.commandName != "help" else { return }
             if !path.isEmpty {
-                let start = text.range(of: ".SS \(ManualPage.escaped(name))")
+                let end = tree.subcommands == nil ? "[OPTIONS]" : "COMMAND"
+                let start = text.range(of: ".SS \(ManualPage.escaped(name)) \(end)")
                 #expect(start != nil, "\(name)")
                 let part = start.map { text[$0.upperBound...].prefix(while: { $0 != "\u{0}" }) } ?? ""
                 let own = part.range(of: "\n.S").map { part[..<$0.lowerBound] } ?? part

@@ -13,7 +13,8 @@ struct MaskedRunTests {
         return shell
     }
 
-    private static let run = "vault run --passphrase-file pass --mask --env S=vault://db --"
+    // A thread of the tests starts the shell, with its signals blocked.
+    private static let run = "env --default-signal vault run --passphrase-file pass --mask --env S=vault://db --"
 
     private func terminal(_ script: String, in shell: Shell, columns: UInt16 = 77) throws -> PseudoTerminal {
         try shell.home.write(Array(script.utf8), to: "script")
@@ -80,7 +81,7 @@ struct MaskedRunTests {
     @Test func `the shell stops the command and goes on with it, and an interrupt ends it`() throws {
         let shell = try Self.shell()
         let terminal = try PseudoTerminal(
-            ["TERM=dumb", "PS1=ready> ", "bash", "--norc", "-i"], in: shell, program: "/usr/bin/env", columns: 200)
+            ["--default-signal", "TERM=dumb", "PS1=ready> ", "bash", "--norc", "-i"], in: shell, program: "/usr/bin/env", columns: 200)
         try terminal.wait(for: "ready> ")
         terminal.type("\(Self.run) sh -c 'echo $S-$S; cat'\n")
         try terminal.wait(for: "<concealed by vault>-<concealed by vault>")
@@ -106,7 +107,7 @@ struct MaskedRunTests {
     @Test func `a program that stops itself stops the whole`() throws {
         let shell = try Self.shell()
         let terminal = try PseudoTerminal(
-            ["TERM=dumb", "PS1=ready> ", "bash", "--norc", "-i"], in: shell, program: "/usr/bin/env", columns: 200)
+            ["--default-signal", "TERM=dumb", "PS1=ready> ", "bash", "--norc", "-i"], in: shell, program: "/usr/bin/env", columns: 200)
         try terminal.wait(for: "ready> ")
         terminal.type("\(Self.run) sh -c 'printf before-that; kill -STOP $$; echo back'\n")
         try terminal.wait(for: "before-that\r\n")

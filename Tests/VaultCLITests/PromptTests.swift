@@ -145,7 +145,7 @@ struct PromptTests {
         for (arguments, prompt) in [
             (["slot", "add", "passphrase"], "New passphrase: "), (["add", "typed"], "Secret: "),
             (["backup", "copy", "--own-passphrase"], "Passphrase of the copy: "),
-            (["export", "kdbx", "out.kdbx"], "Passphrase of the database: "), (["passwd"], "New passphrase: "),
+            (["export", "kdbx", "out.kdbx", "--yes"], "Passphrase of the database: "), (["passwd"], "New passphrase: "),
         ] {
             let terminal = try PseudoTerminal(arguments + old, in: shell)
             try terminal.wait(for: prompt)

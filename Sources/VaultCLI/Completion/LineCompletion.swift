@@ -65,7 +65,9 @@ struct LineCompletion {
 
     private var subcommands: [(word: String, meaning: String)] {
         guard words.isEmpty || path.isEmpty && words == ["help"] else { return [] }
-        return (tree.subcommands ?? []).filter { $0.shouldDisplay ?? true }.map { ($0.commandName, $0.abstract ?? "") }
+        // The parser describes a help of every command that it is asked for alone.
+        let shown = (tree.subcommands ?? []).filter { $0.shouldDisplay ?? true }
+        return shown.filter { path.isEmpty || $0.commandName != "help" }.map { ($0.commandName, $0.abstract ?? "") }
     }
 
     private var options: [(word: String, meaning: String)] {
