@@ -175,7 +175,7 @@ let package = Package(
         .target(
             name: "TestSupport",
             dependencies: [
-                "VaultSystem", "Vault", "VaultStorage", "VaultFormat", "VaultCrypto", "CLinux", system,
+                "VaultSync", "VaultSystem", "Vault", "VaultStorage", "VaultFormat", "VaultCrypto", "CLinux", system,
             ],
             path: "Tests/TestSupport", swiftSettings: settings),
         // Cases that the dependent package in Tests/Dependent runs in a release build, and the tests here as well.

@@ -6,7 +6,7 @@ extension RecordKind {
     package var lengths: ClosedRange<Int> { 64...limit }
 
     /// Whether heads report the streams of this kind.
-    var isHeaded: Bool { self != .mailbox }
+    package var isHeaded: Bool { self != .mailbox }
 }
 
 extension StoredRecord {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 internal import Synchronization
 package import VaultFormat
+package import VaultSync
 
 /// A store in memory, whose records live as long as the value.
 package final class MemoryRecordStore: RecordStore {
