@@ -235,7 +235,7 @@ extension JSONWriter {
             try name("results")
             try begin("{")
             for (name, result) in zip(["first", "second"], results) {
-                try member(name, base64URL: result)
+                try member(name, .base64URL(result))
             }
             try end("}")
         }

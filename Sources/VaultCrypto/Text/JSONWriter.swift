@@ -1,5 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 
+/// A JSON value to be written, whose secrets stay in locked memory.
+package enum JSONOutput {
+    case text(String)
+    /// UTF-8; null without a secret.
+    case secret(Secret?)
+    /// Bytes, in base64 for URLs without padding (RFC 4648, section 5).
+    case base64URL(Secret)
+    /// A value that is already JSON; null without a secret.
+    case json(String)
+    case source(Secret?)
+    case array([JSONOutput])
+    case object([(String, JSONOutput)])
+}
+
 /// JSON (RFC 8259) assembled in locked memory, for objects that may contain secrets. Values without secrets are encoded
 /// by Foundation. Part of this module for the locked memory; the parser, `JSONNode`, needs none.
 package struct JSONWriter: ~Copyable {
@@ -32,54 +46,50 @@ package struct JSONWriter: ~Copyable {
         needsComma = false
     }
 
-    package mutating func member(_ name: String, _ text: String) throws(CryptoError) {
+    package mutating func member(_ name: String, _ value: JSONOutput) throws(CryptoError) {
         try self.name(name)
-        try string(Array(text.utf8).span)
-        needsComma = true
+        try element(value)
     }
+
+    package mutating func member(_ name: String, _ text: String) throws(CryptoError) { try member(name, .text(text)) }
 
     /// - Parameter secret: UTF-8.
     package mutating func member(_ name: String, _ secret: Secret?) throws(CryptoError) {
-        try self.name(name)
-        if let secret {
+        try member(name, .secret(secret))
+    }
+
+    package mutating func member(_ name: String, raw text: String) throws(CryptoError) { try member(name, .json(text)) }
+
+    /// Writes an element of an array, or the value behind a name.
+    package mutating func element(_ value: JSONOutput) throws(CryptoError) {
+        switch value {
+        case .array(let elements):
+            try begin("[")
+            for element in elements { try self.element(element) }
+            return try end("]")
+        case .object(let members):
+            try begin("{")
+            for (name, value) in members { try member(name, value) }
+            return try end("}")
+        case .text(let text):
+            try part()
+            try string(Array(text.utf8).span)
+        case .secret(let secret?):
+            try part()
             try secret.withBytes { bytes throws(CryptoError) in try string(bytes) }
-        } else {
-            try buffer.append("null")
+        case .base64URL(let bytes):
+            try part()
+            try buffer.append("\"")
+            try bytes.withBytes { bytes throws(CryptoError) in try buffer.append(base64URL: bytes) }
+            try buffer.append("\"")
+        case .source(let secret?):
+            try part()
+            try secret.withBytes { bytes throws(CryptoError) in try buffer.append(bytes) }
+        case .json(let text):
+            try part()
+            try buffer.append(text)
+        case .secret(nil), .source(nil): try element(.json("null"))
         }
-        needsComma = true
-    }
-
-    /// Writes an element of an array.
-    package mutating func element(_ text: String) throws(CryptoError) {
-        try part()
-        try string(Array(text.utf8).span)
-    }
-
-    /// Writes an element that is already JSON.
-    package mutating func element(raw secret: Secret) throws(CryptoError) {
-        try part()
-        try secret.withBytes { bytes throws(CryptoError) in try buffer.append(bytes) }
-    }
-
-    /// Writes bytes in base64 for URLs, without padding (RFC 4648, section 5).
-    package mutating func member(_ name: String, base64URL bytes: Secret) throws(CryptoError) {
-        var text = try SecretBuffer(capacity: (bytes.count * 4 + 2) / 3 + 2)
-        try bytes.withBytes { bytes throws(CryptoError) in try text.append(base64URL: bytes) }
-        try member(name, Secret(try text.take()))
-    }
-
-    package mutating func member(_ name: String, raw text: String) throws(CryptoError) {
-        try self.name(name)
-        try buffer.append(text)
-        needsComma = true
-    }
-
-    /// Writes a value that is already JSON.
-    package mutating func member(_ name: String, raw secret: Secret?) throws(CryptoError) {
-        guard let secret else { return try member(name, raw: "null") }
-        try self.name(name)
-        try secret.withBytes { bytes throws(CryptoError) in try buffer.append(bytes) }
-        needsComma = true
     }
 
     /// The number of bytes so far.

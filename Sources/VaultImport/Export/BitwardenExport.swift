@@ -12,22 +12,14 @@ package enum BitwardenExport {
     private static func write(_ entries: inout ExportedEntries) throws(CryptoError) -> Secret {
         var json = try JSONWriter()
         try json.begin("{")
-        try json.member("encrypted", raw: "false")
-        try json.name("folders")
-        try json.begin("[")
+        try json.member("encrypted", .json("false"))
         let folders = Set(entries.entries.map(\.folder)).filter { !$0.isEmpty }.sorted()
-        for folder in folders {
-            try json.begin("{")
-            try json.member("id", folderID(folder))
-            try json.member("name", folder)
-            try json.end("}")
-        }
-        try json.end("]")
+        let named = folders.map { JSONOutput.object([("id", .text(folderID($0))), ("name", .text($0))]) }
+        try json.member("folders", .array(named))
         try json.name("items")
         try json.begin("[")
         for entry in entries.entries {
-            let secrets = [entry.password, entry.otp, entry.notes] + entry.fields.map { $0.secret }
-            guard secrets.allSatisfy({ $0?.isUTF8 ?? true }) else {
+            guard entry.hasOnlyTexts else {
                 entries.leaveOutWhole("logins with a secret that is no text")
                 entries.leaveOut("passkeys of such logins", entry.passkeys.count)
                 continue
@@ -36,7 +28,7 @@ package enum BitwardenExport {
                 entries.leaveOutWhole("passkeys with a key other than of P-256")
                 continue
             }
-            try write(entry, &json, &entries)
+            try json.element(item(entry, &entries))
             entries.leaveOut("attachments", entry.attachments.count)
             BitwardenPasskey.count(entry.passkeys, &entries)
         }
@@ -47,10 +39,7 @@ package enum BitwardenExport {
 
     /// Returns a UUID derived from the name, the same each time.
     private static func folderID(_ name: String) -> String {
-        let bytes = Array(name.utf8)
-        let digest = KeyedHash.digest(bytes.span)
-        let digits = Array(hexadecimal((0..<16).map { digest.bytes[$0] }))
-        return [0..<8, 8..<12, 12..<16, 16..<20, 20..<32].map { String(digits[$0]) }.joined(separator: "-")
+        BitwardenPasskey.uuid(KeyedHash.shortDigest(name))
     }
 
     /// The members of the types without a password, by Bitwarden's names; each was imported as a field.
@@ -68,37 +57,40 @@ package enum BitwardenExport {
         case note, card, identity, key
     }
 
-    private static func write(
-        _ given: ExportEntry, _ json: inout JSONWriter, _ entries: inout ExportedEntries
-    ) throws(CryptoError) {
+    private static func item(
+        _ given: ExportEntry, _ entries: inout ExportedEntries
+    ) throws(CryptoError) -> JSONOutput {
         var entry = given
         let kind = fittingKind(of: entry)
         entries.leaveOut("descriptions", kind == .login && entry.kind != nil ? 1 : 0)
-        try json.begin("{")
-        try json.member("id", entry.id(in: "bitwarden") ?? entry.id.uuidString.lowercased())
-        if !entry.folder.isEmpty { try json.member("folderId", folderID(entry.folder)) }
-        try json.member("name", entry.title)
-        try json.member("type", raw: String(kind.rawValue))
-        try json.member("notes", kind == .note ? entry.password : entry.notes)
-        try json.member("favorite", raw: isMarked("favorite", &entry) ? "true" : "false")
         let isConfirmed = kind == .key && entry.attributes.contains { $0 == ("ssh.confirm", "true") }
-        try json.member("reprompt", raw: isMarked("reprompt", &entry) || isConfirmed ? "1" : "0")
-        try json.member("creationDate", entry.created.formatted(.iso8601))
-        try json.member("revisionDate", entry.modified.formatted(.iso8601))
+        let isFavorite = isMarked("favorite", &entry)
+        let asksAgain = isMarked("reprompt", &entry) || isConfirmed
+        var members: [(String, JSONOutput)] = [
+            ("id", .text(entry.id(in: "bitwarden") ?? entry.id.uuidString.lowercased()))
+        ]
+        if !entry.folder.isEmpty { members.append(("folderId", .text(folderID(entry.folder)))) }
+        members += [
+            ("name", .text(entry.title)), ("type", .json(String(kind.rawValue))),
+            ("notes", .secret(kind == .note ? entry.password : entry.notes)),
+            ("favorite", .json(isFavorite ? "true" : "false")), ("reprompt", .json(asksAgain ? "1" : "0")),
+            ("creationDate", .text(entry.created.formatted(.iso8601))),
+            ("revisionDate", .text(entry.modified.formatted(.iso8601))), try main(kind, &entry, &entries),
+        ]
+        return .object(members + [("fields", fields(entry))])
+    }
+
+    /// Returns the member with the parts of an entry that its type has.
+    private static func main(
+        _ kind: Kind, _ entry: inout ExportEntry, _ entries: inout ExportedEntries
+    ) throws(CryptoError) -> (String, JSONOutput) {
         switch kind {
-        case .login: try writeLogin(&entry, &json)
-        case .note:
-            try json.name("secureNote")
-            try json.begin("{")
-            try json.member("type", raw: "0")
-            try json.end("}")
-        case .card: try writeMembers("card", of: "card", &entry, &json)
-        case .identity: try writeMembers("identity", of: "identity", &entry, &json)
-        case .key where entry.isServedKey: try writeKey(&entry, &json, &entries)
-        case .key: try writeMembers("sshKey", of: "ssh key", &entry, &json)
+        case .login: ("login", try login(&entry))
+        case .note: ("secureNote", .object([("type", .json("0"))]))
+        case .card: ("card", members(of: "card", &entry))
+        case .identity: ("identity", members(of: "identity", &entry))
+        case .key: ("sshKey", entry.isServedKey ? key(&entry, &entries) : members(of: "ssh key", &entry))
         }
-        try writeFields(entry, &json)
-        try json.end("}")
     }
 
     private static func isMarked(_ name: String, _ entry: inout ExportEntry) -> Bool {
@@ -117,7 +109,7 @@ package enum BitwardenExport {
         case let name? where members[name] != nil:
             let isFound = entry.fields.contains { members[name]?.contains($0.name) ?? false }
             // Earlier imports kept the whole object in the password.
-            let isWhole = entry.id(in: "bitwarden") != nil && entry.password.map(isObject) ?? false
+            let isWhole = entry.id(in: "bitwarden") != nil && entry.password.flatMap(value)?.isObject ?? false
             guard !isLogin, isWhole || isFound && entry.user.isEmpty && entry.password?.isEmpty ?? true else {
                 return .login
             }
@@ -126,114 +118,79 @@ package enum BitwardenExport {
         }
     }
 
-    private static func isObject(_ secret: Secret) -> Bool {
-        guard let document = try? Document(secret) else { return false }
-        return (try? JSONValue(document))?.isObject ?? false
-    }
+    private static func value(_ secret: Secret) -> JSONValue? { try? JSONValue(Document(secret)) }
 
-    private static func writeMembers(
-        _ name: String, of kind: String, _ entry: inout ExportEntry, _ json: inout JSONWriter
-    ) throws(CryptoError) {
-        if let whole = entry.password, !whole.isEmpty { return try json.member(name, raw: whole) }
-        try json.name(name)
-        try json.begin("{")
+    private static func members(of kind: String, _ entry: inout ExportEntry) -> JSONOutput {
+        if let whole = entry.password, !whole.isEmpty { return .source(whole) }
+        var written: [(String, JSONOutput)] = []
         for member in members[kind] ?? [] {
             let index = entry.fields.firstIndex { $0.name == member }
-            try json.member(member, index.map { entry.fields.remove(at: $0).secret })
+            written.append((member, .secret(index.map { entry.fields.remove(at: $0).secret })))
         }
-        try json.end("}")
+        return .object(written)
     }
 
-    /// Writes an ssh key in the form that the ssh door stores.
-    private static func writeKey(
-        _ entry: inout ExportEntry, _ json: inout JSONWriter, _ entries: inout ExportedEntries
-    ) throws(CryptoError) {
+    /// Returns an ssh key in the form that the ssh door stores.
+    private static func key(_ entry: inout ExportEntry, _ entries: inout ExportedEntries) -> JSONOutput {
         func attribute(_ name: String) -> String? { entry.attributes.first { $0.name == name }?.value }
-        try json.name("sshKey")
-        try json.begin("{")
-        try json.member("privateKey", entry.password)
-        try json.member("publicKey", attribute("ssh.public") ?? "")
-        try json.member("keyFingerprint", entry.user)
-        try json.end("}")
-        entries.leaveOut("certificates of ssh keys", attribute("ssh.certificate") == nil ? 0 : 1)
+        let (publicKey, certificate) = (attribute("ssh.public"), attribute("ssh.certificate"))
+        entries.leaveOut("certificates of ssh keys", certificate == nil ? 0 : 1)
         entry.attributes.removeAll { $0.name.hasPrefix("ssh.") || $0 == ("service", "ssh") }
+        return .object([
+            ("privateKey", .secret(entry.password)), ("publicKey", .text(publicKey ?? "")),
+            ("keyFingerprint", .text(entry.user)),
+        ])
     }
 
-    private static func writeFields(_ entry: ExportEntry, _ json: inout JSONWriter) throws(CryptoError) {
-        try json.name("fields")
-        try json.begin("[")
-        for (name, value) in entry.attributes {
-            let isLink = value.hasPrefix("linked:") && Int(value.dropFirst(7)) != nil
-            try json.begin("{")
-            try json.member("name", name)
-            if isLink {
-                try json.member("linkedId", raw: String(value.dropFirst(7)))
-            } else {
-                try json.member("value", value)
-            }
-            try json.member("type", raw: isLink ? "3" : entry.booleans.contains(name) ? "2" : "0")
-            try json.end("}")
+    private static func fields(_ entry: ExportEntry) -> JSONOutput {
+        let attributes = entry.attributes.map { name, value in
+            let link = value.hasPrefix("linked:") ? Int(value.dropFirst(7)).map { _ in value.dropFirst(7) } : nil
+            let type = link != nil ? "3" : entry.booleans.contains(name) ? "2" : "0"
+            return JSONOutput.object([
+                ("name", .text(name)), link.map { ("linkedId", .json(String($0))) } ?? ("value", .text(value)),
+                ("type", .json(type)),
+            ])
         }
-        for (name, secret) in entry.fields {
-            try json.begin("{")
-            try json.member("name", name)
-            try json.member("value", secret)
-            try json.member("type", raw: "1")
-            try json.end("}")
-        }
-        try json.end("]")
+        return .array(
+            attributes
+                + entry.fields.map { name, secret in
+                    .object([("name", .text(name)), ("value", .secret(secret)), ("type", .json("1"))])
+                })
     }
 
-    private static func writeLogin(_ entry: inout ExportEntry, _ json: inout JSONWriter) throws(CryptoError) {
-        try json.name("login")
-        try json.begin("{")
-        try json.name("uris")
-        try json.begin("[")
+    private static func login(_ entry: inout ExportEntry) throws(CryptoError) -> JSONOutput {
+        var urls: [JSONOutput] = []
         for (index, url) in entry.urls.enumerated() {
-            try json.begin("{")
-            try json.member("uri", url)
+            var members: [(String, JSONOutput)] = [("uri", .text(url))]
             let place = entry.attributes.firstIndex { $0.name == ImportNames.match(of: index + 1) }
             let match = place.flatMap { Bitwarden.matches.firstIndex(of: entry.attributes[$0].value) }
             if let place, let match {
-                try json.member("match", raw: String(match))
+                members.append(("match", .json(String(match))))
                 entry.attributes.remove(at: place)
             }
-            try json.end("}")
+            urls.append(.object(members))
         }
-        try json.end("]")
-        try json.member("username", entry.user)
-        try json.member("password", entry.password)
-        try json.member("totp", entry.otp)
-        try writePasskeys(&entry, &json)
-        try json.end("}")
+        let members: [(String, JSONOutput)] = [
+            ("uris", .array(urls)), ("username", .text(entry.user)), ("password", .secret(entry.password)),
+            ("totp", .secret(entry.otp)),
+        ]
+        return .object(members + (try passkeys(&entry).map { [("fido2Credentials", $0)] } ?? []))
     }
 
-    private static func writePasskeys(_ entry: inout ExportEntry, _ json: inout JSONWriter) throws(CryptoError) {
+    /// Returns the passkeys; `nil` if there are none.
+    private static func passkeys(_ entry: inout ExportEntry) throws(CryptoError) -> JSONOutput? {
         // Earlier imports kept the passkeys unchanged, in one field.
         let isOwn = entry.id(in: "bitwarden") != nil
-        if isOwn, let index = entry.fields.firstIndex(where: { $0.name == "passkey" && isArray($0.secret) }) {
-            try json.member("fido2Credentials", raw: entry.fields.remove(at: index).secret)
-            return
+        if isOwn,
+            let index = entry.fields.firstIndex(where: { $0.name == "passkey" && value($0.secret)?.isArray == true })
+        {
+            return .source(entry.fields.remove(at: index).secret)
         }
         let parts = try BitwardenPasskey.takeParts(from: &entry)
         let passkeys = entry.passkeys.filter { BitwardenPasskey.canWrite($0) }
-        guard !parts.isEmpty || !passkeys.isEmpty else { return }
-        try json.name("fido2Credentials")
-        try json.begin("[")
-        for passkey in passkeys {
-            try BitwardenPasskey.write(passkey, created: entry.created.formatted(.iso8601), &json)
-        }
-        for members in parts {
-            try json.begin("{")
-            for (member, value) in members { try json.member(member, value) }
-            try json.end("}")
-        }
-        try json.end("]")
-    }
-
-    private static func isArray(_ secret: Secret) -> Bool {
-        guard let document = try? Document(secret) else { return false }
-        return (try? JSONValue(document))?.isArray ?? false
+        guard !parts.isEmpty || !passkeys.isEmpty else { return nil }
+        let created = entry.created.formatted(.iso8601)
+        return .array(passkeys.map { BitwardenPasskey.value(of: $0, created: created) } + parts)
     }
 }
 

@@ -21,7 +21,6 @@ package enum CXFExport {
 
     private static let exporter = "vault"
     private static let format = "cxf:"
-    private static let idLength = 16
 
     /// - Parameters:
     ///   - now: the time of the export.
@@ -37,14 +36,10 @@ package enum CXFExport {
     ) throws(CryptoError) -> Secret {
         var json = try JSONWriter()
         try json.begin("{")
-        try json.name("version")
-        try json.begin("{")
-        try json.member("major", raw: String(CXF.version))
-        try json.member("minor", raw: "0")
-        try json.end("}")
+        try json.member("version", .object([("major", .json(String(CXF.version))), ("minor", .json("0"))]))
         try json.member("exporterRpId", exporter)
         try json.member("exporterDisplayName", exporter)
-        try json.member("timestamp", raw: String(now.secondsSince1970 ?? 0))
+        try json.member("timestamp", .json(String(now.secondsSince1970 ?? 0)))
         try json.name("accounts")
         try json.begin("[")
         try json.begin("{")
@@ -59,12 +54,11 @@ package enum CXFExport {
             guard let entry = try writable(entry, &entries) else { continue }
             let id = id(of: entry, &ids)
             var writer = CXFItemWriter(entry, sshKey)
-            try writer.write(id, &json)
+            try json.element(writer.item(id))
             for folder in writer.folders { folders.add(id, to: folder) }
         }
         try json.end("]")
-        try json.name("collections")
-        try folders.write(&json)
+        try json.member("collections", folders.value())
         try json.end("}")
         try json.end("]")
         try json.end("}")
@@ -78,8 +72,7 @@ package enum CXFExport {
         _ entry: ExportEntry, _ entries: inout ExportedEntries
     ) throws(CryptoError) -> ExportEntry? {
         var entry = entry
-        let secrets = [entry.password, entry.otp, entry.notes] + entry.fields.map { $0.secret }
-        guard secrets.allSatisfy({ $0?.isUTF8 ?? true }) else {
+        guard entry.hasOnlyTexts else {
             entries.leaveOutWhole("logins with a secret that is no text")
             entries.leaveOut("passkeys of logins with a secret that is no text", entry.passkeys.count)
             return nil
@@ -116,11 +109,7 @@ package enum CXFExport {
     }
 
     /// Returns an identifier that is derived from a name, the same each time.
-    fileprivate static func id(ofName name: String) -> String {
-        let bytes = Array(name.utf8)
-        let digest = KeyedHash.digest(bytes.span)
-        return Base64URL.encoded((0..<idLength).map { digest.bytes[$0] })
-    }
+    fileprivate static func id(ofName name: String) -> String { Base64URL.encoded(KeyedHash.shortDigest(name)) }
 }
 
 extension UUID {
@@ -155,27 +144,16 @@ private struct CXFFolders {
         children[String(name), default: CXFFolders()].add(item, to: names.dropFirst())
     }
 
-    func write(_ json: inout JSONWriter, below parent: String = "") throws(CryptoError) {
-        try json.begin("[")
-        for (name, child) in children.sorted(by: { $0.key < $1.key }) {
-            let path = "\(parent)/\(name)"
-            try json.begin("{")
-            try json.member("id", CXFExport.id(ofName: path))
-            try json.member("title", name)
-            try json.name("items")
-            try json.begin("[")
-            for item in child.items {
-                try json.begin("{")
-                try json.member("item", item)
-                try json.end("}")
-            }
-            try json.end("]")
-            if !child.children.isEmpty {
-                try json.name("subCollections")
-                try child.write(&json, below: path)
-            }
-            try json.end("}")
-        }
-        try json.end("]")
+    func value(below parent: String = "") -> JSONOutput {
+        .array(
+            children.sorted { $0.key < $1.key }.map { name, child in
+                let path = "\(parent)/\(name)"
+                let deeper = child.children.isEmpty ? [] : [("subCollections", child.value(below: path))]
+                return .object(
+                    [
+                        ("id", .text(CXFExport.id(ofName: path))), ("title", .text(name)),
+                        ("items", .array(child.items.map { .object([("item", .text($0))]) })),
+                    ] + deeper)
+            })
     }
 }

@@ -12,6 +12,9 @@ struct CXFItemWriter {
     /// The kind of entry that the reader takes the item for.
     private var kind: String?
     private var own = CXFExtension()
+    private var credentials: [JSONOutput] = []
+    /// The number of credentials of each kind so far.
+    private var counts: [String: Int] = [:]
 
     init(_ entry: ExportEntry, _ sshKey: @escaping (Secret) -> CXFExport.SSHKey?) {
         (self.entry, self.sshKey) = (entry, sshKey)
@@ -20,31 +23,24 @@ struct CXFItemWriter {
     /// The paths of the item's collections; known when the item is written.
     private(set) var folders: [String] = []
 
-    mutating func write(_ id: String, _ json: inout JSONWriter) throws(CryptoError) {
-        try json.begin("{")
-        try json.member("id", id)
-        if let created = entry.created.secondsSince1970 { try json.member("creationAt", raw: String(created)) }
-        if let modified = entry.modified.secondsSince1970 { try json.member("modifiedAt", raw: String(modified)) }
-        try json.member("title", title)
-        if let subtitle = takeAttribute(CXFNames.subtitle) { try json.member("subtitle", subtitle) }
+    mutating func item(_ id: String) throws(CryptoError) -> JSONOutput {
+        var members: [(String, JSONOutput)] = [("id", .text(id))]
+        for (name, date) in [("creationAt", entry.created), ("modifiedAt", entry.modified)] {
+            if let seconds = date.secondsSince1970 { members.append((name, .json(String(seconds)))) }
+        }
+        members.append(("title", .text(title)))
+        if let subtitle = takeAttribute(CXFNames.subtitle) { members.append(("subtitle", .text(subtitle))) }
         if takeAttribute(CXFNames.favorite, where: { $0 == "true" }) != nil {
-            try json.member("favorite", raw: "true")
+            members.append(("favorite", .json("true")))
         }
         let tags = takeAttribute(CXFNames.tags, where: { CXFNames.tags(of: $0) != nil })
         takeFolders()
-        try writeScope(&json)
-        try json.name("credentials")
-        try json.begin("[")
-        try writeCredentials(&json)
-        try json.end("]")
-        if let tags {
-            try json.name("tags")
-            try json.begin("[")
-            for tag in CXFNames.tags(of: tags) ?? [] { try json.element(tag) }
-            try json.end("]")
-        }
-        try writeExtensions(&json)
-        try json.end("}")
+        if let scope = scope() { members.append(("scope", scope)) }
+        try addCredentials()
+        members.append(("credentials", .array(credentials)))
+        if let tags { members.append(("tags", .array((CXFNames.tags(of: tags) ?? []).map(JSONOutput.text)))) }
+        if let extensions = try extensions() { members.append(("extensions", extensions)) }
+        return .object(members)
     }
 
     /// A passkey alone has the name of its site as the title.
@@ -80,74 +76,62 @@ struct CXFItemWriter {
         if folders.count > 1 { own.folders = folders }
     }
 
-    private mutating func writeScope(_ json: inout JSONWriter) throws(CryptoError) {
-        let applications = try takeApplications()
-        guard !entry.urls.isEmpty || applications != nil else { return }
-        try json.name("scope")
-        try json.begin("{")
-        try json.name("urls")
-        try json.begin("[")
-        for url in entry.urls { try json.element(url) }
-        try json.end("]")
-        if let applications {
-            try json.member("androidApps", raw: applications)
-        } else {
-            try json.member("androidApps", raw: "[]")
-        }
-        try json.end("}")
+    private mutating func scope() -> JSONOutput? {
+        let applications = takeApplications()
+        guard !entry.urls.isEmpty || applications != nil else { return nil }
+        let urls = JSONOutput.array(entry.urls.map(JSONOutput.text))
+        return .object([("urls", urls), ("androidApps", applications ?? .array([]))])
     }
 
     /// Removes the list of applications, which is a field if it is long.
-    private mutating func takeApplications() throws(CryptoError) -> Secret? {
+    private mutating func takeApplications() -> JSONOutput? {
         func isList(_ secret: Secret) -> Bool { secret.isShallowJSON { !$0.elements.isEmpty } }
         let name = CXFNames.applications
         if let index = entry.fields.firstIndex(where: { $0.name == name && isList($0.secret) }) {
-            return entry.fields.remove(at: index).secret
+            return .source(entry.fields.remove(at: index).secret)
         }
-        guard let text = takeAttribute(name, where: { (try? Secret(plain: $0)).map(isList) ?? false }) else {
-            return nil
-        }
-        return Secret(try SecretBytes(copying: Array(text.utf8).span))
+        return takeAttribute(name, where: { (try? Secret(plain: $0)).map(isList) ?? false }).map(JSONOutput.json)
     }
 
     // MARK: Credentials
 
-    private mutating func writeCredentials(_ json: inout JSONWriter) throws(CryptoError) {
+    private mutating func addCredentials() throws(CryptoError) {
         let key = entry.isServedKey ? entry.password.flatMap { sshKey($0) } : nil
-        var counts: [String: Int] = [:]
         if entry.isPasskeyAlone {
             // The site's name is the title.
         } else if let key {
-            try writeKey(key, &json)
-            counts[CXFCredential.sshKey.type] = 1
-            try writeNotes(&json, &counts)
+            try add(key)
+            addNotes()
         } else if isNote {
-            try CXFCredential.note.write(&json) { _ in entry.password }
-            counts[CXFCredential.note.type] = 1
+            add(.note, ["content": entry.password])
             kind = "secure note"
         } else {
-            try writeKind(&json, &counts)
+            try addKind()
             let isEmpty = entry.user.isEmpty && entry.password?.isEmpty ?? true
             let isAlone = try !hasOthers() && counts.isEmpty
             if !isEmpty || isAlone {
-                try writeLogin(&json)
-                counts[CXFCredential.basic.type] = 1
+                let user = entry.user.isEmpty ? nil : try Secret(text: entry.user)
+                add(.basic, ["username": user, "password": entry.password])
             }
-            try writeNotes(&json, &counts)
+            addNotes()
         }
-        try writeTimeCodes(&json)
-        for passkey in entry.passkeys { try CXFPasskey.write(passkey, &json) }
+        try addTimeCodes()
+        for passkey in entry.passkeys { credentials.append(try CXFPasskey.value(of: passkey)) }
         counts[CXFCredential.passkey.type] = entry.passkeys.count
-        try writeMembers(&json, &counts)
-        try writeReferences(&json)
-        try writeUnknown(&json)
-        try writeFields(&json)
+        addMembers()
+        addReferences()
+        addUnknown()
+        addFields()
     }
 
-    private func writeNotes(_ json: inout JSONWriter, _ counts: inout [String: Int]) throws(CryptoError) {
-        guard let notes = entry.notes else { return }
-        try CXFCredential.note.write(&json) { _ in notes }
-        counts[CXFCredential.note.type] = 1
+    /// - Parameter number: among the credentials of the kind.
+    private mutating func add(_ credential: CXFCredential, number: Int = 1, _ values: [String: Secret?]) {
+        credentials.append(credential.value(values.compactMapValues { $0 }))
+        counts[credential.type] = number
+    }
+
+    private mutating func addNotes() {
+        if let notes = entry.notes { add(.note, ["content": notes]) }
     }
 
     /// Whether the reader takes the item for a secure note: it has only the note and custom fields.
@@ -175,27 +159,17 @@ struct CXFItemWriter {
         }
     }
 
-    private func writeLogin(_ json: inout JSONWriter) throws(CryptoError) {
-        let user = entry.user.isEmpty ? nil : Secret(try SecretBytes(copying: Array(entry.user.utf8).span))
-        try CXFCredential.basic.write(&json) { $0 == "username" ? user : entry.password }
-    }
-
-    /// Writes the fields that Bitwarden's cards and identities have.
-    private mutating func writeKind(_ json: inout JSONWriter, _ counts: inout [String: Int]) throws(CryptoError) {
+    /// Adds the fields that Bitwarden's cards and identities have.
+    private mutating func addKind() throws(CryptoError) {
         for credential in CXFCredential.all {
             guard let own = credential.kind, own == entry.kind else { continue }
             var values: [String: Secret] = [:]
             for (member, _) in credential.members {
-                let isMonth = member == CXFMonth.member
-                if let value = isMonth ? try takeMonth() : nil {
-                    values[member] = value
-                } else {
-                    values[member] = takeField(credential.name(of: member))
-                }
+                let month = member == CXFMonth.member ? try takeMonth() : nil
+                values[member] = month ?? takeField(credential.name(of: member))
             }
             guard !values.isEmpty else { continue }
-            try credential.write(&json) { values[$0] }
-            counts[credential.type] = 1
+            add(credential, values)
             kind = own
         }
     }
@@ -209,8 +183,8 @@ struct CXFItemWriter {
         return text
     }
 
-    /// Writes a key in the form that the ssh door stores.
-    private mutating func writeKey(_ key: CXFExport.SSHKey, _ json: inout JSONWriter) throws(CryptoError) {
+    /// Adds a key in the form that the ssh door stores.
+    private mutating func add(_ key: CXFExport.SSHKey) throws(CryptoError) {
         kind = "ssh key"
         entry.attributes.removeAll { attribute in
             attribute == ("service", "ssh") || ["ssh.type", "ssh.public"].contains(attribute.name)
@@ -219,37 +193,35 @@ struct CXFItemWriter {
         if entry.attributes.contains(where: { $0 == (CXFNames.confirmation, "true") }) {
             entry.booleans.insert(CXFNames.confirmation)
         }
-        let type = Secret(try SecretBytes(copying: Array(key.type.utf8).span))
-        let comment = Secret(try SecretBytes(copying: Array(key.comment.utf8).span))
-        var values = ["keyType": type, "privateKey": try key.key.encodedBase64URL()]
-        if !comment.isEmpty { values["keyComment"] = comment }
+        var values = ["keyType": try Secret(text: key.type), "privateKey": try key.key.encodedBase64URL()]
+        if !key.comment.isEmpty { values["keyComment"] = try Secret(text: key.comment) }
         for (member, _) in CXFCredential.sshKey.members where values[member] == nil && member != "keyComment" {
             values[member] = takeField(CXFCredential.sshKey.prefix(1) + member)
         }
-        try CXFCredential.sshKey.write(&json) { values[$0] }
+        add(.sshKey, values)
     }
 
-    private mutating func writeTimeCodes(_ json: inout JSONWriter) throws(CryptoError) {
+    private mutating func addTimeCodes() throws(CryptoError) {
         guard let otp = entry.otp else { return }
         guard let code = try CXFTimeCode(otp) else {
             entry.fields.append((ImportNames.otp, otp))
             return
         }
-        try code.write(&json)
+        credentials.append(code.value)
         if let text = try? code.text(), !text.isEqual(to: otp) { own.otp = otp }
         var number = 2
         while let index = entry.fields.firstIndex(where: { $0.name == CXFNames.numbered(ImportNames.otp, number) }),
             let further = try CXFTimeCode(entry.fields[index].secret),
             let text = try? further.text(), text.isEqual(to: entry.fields[index].secret)
         {
-            try further.write(&json)
+            credentials.append(further.value)
             entry.fields.remove(at: index)
             number += 1
         }
     }
 
-    /// Writes the credentials whose members are fields with the names of their kind.
-    private mutating func writeMembers(_ json: inout JSONWriter, _ counts: inout [String: Int]) throws(CryptoError) {
+    /// Adds the credentials whose members are fields with the names of their kind.
+    private mutating func addMembers() {
         for credential in CXFCredential.all {
             while entry.fields.contains(where: { $0.name.hasPrefix(credential.type) }) {
                 let number = counts[credential.type, default: 0] + 1
@@ -271,87 +243,67 @@ struct CXFItemWriter {
                     }
                     break
                 }
-                try credential.write(&json) { values[$0] }
-                counts[credential.type] = number
+                add(credential, number: number, values)
                 if credential.type == CXFCredential.sshKey.type, kind == nil { kind = "ssh key" }
             }
         }
     }
 
-    private mutating func writeReferences(_ json: inout JSONWriter) throws(CryptoError) {
+    private mutating func addReferences() {
         var number = 1
         while let reference = takeAttribute(
             CXFNames.numbered(CXFItemReader.Kind.reference, number),
             where: { $0.split(separator: "/", omittingEmptySubsequences: false).count <= 2 })
         {
-            let parts = reference.split(separator: "/", omittingEmptySubsequences: false)
-            try json.begin("{")
-            try json.member("type", CXFItemReader.Kind.reference)
-            try json.name("reference")
-            try json.begin("{")
-            try json.member("item", String(parts[0]))
-            if parts.count > 1 { try json.member("account", String(parts[1])) }
-            try json.end("}")
-            try json.end("}")
+            let parts = reference.split(separator: "/", omittingEmptySubsequences: false).map(String.init)
+            let members = zip(["item", "account"], parts).map { ($0, JSONOutput.text($1)) }
+            let type = CXFItemReader.Kind.reference
+            credentials.append(.object([("type", .text(type)), ("reference", .object(members))]))
             number += 1
         }
     }
 
-    /// Writes the credentials of kinds that are not known, as they were read.
-    private mutating func writeUnknown(_ json: inout JSONWriter) throws(CryptoError) {
+    /// Adds the credentials of kinds that are not known, as they were read.
+    private mutating func addUnknown() {
         for field in entry.fields where field.name.hasPrefix(CXFNames.unknown) {
             let isOne = field.secret.isShallowJSON { value in
                 let type = value["type"]?.text ?? ""
                 return field.name == CXFNames.unknown + type && !CXFItemReader.isKnown(type)
             }
             guard isOne else { continue }
-            try json.element(raw: field.secret)
+            credentials.append(.source(field.secret))
             entry.fields.removeAll { $0.name == field.name }
         }
     }
 
-    private func writeFields(_ json: inout JSONWriter) throws(CryptoError) {
+    private mutating func addFields() {
         let fields = entry.fields.filter { $0.name != CXFNames.extensions || !isOfExtensions($0.secret) }
         guard !entry.attributes.isEmpty || !fields.isEmpty else { return }
-        try json.begin("{")
-        try json.member("type", CXFItemReader.Kind.fields)
-        try json.name("fields")
-        try json.begin("[")
-        for (name, value) in entry.attributes {
-            try json.begin("{")
-            try json.member("fieldType", entry.booleans.contains(name) ? "boolean" : "string")
-            try json.member("value", value)
-            try json.member("label", name)
-            try json.end("}")
+        func field(_ type: String, _ label: String, _ value: JSONOutput) -> JSONOutput {
+            .object([("fieldType", .text(type)), ("value", value), ("label", .text(label))])
         }
-        for (name, secret) in fields {
-            try json.begin("{")
-            try json.member("fieldType", "concealed-string")
-            try json.member("value", secret)
-            try json.member("label", name)
-            try json.end("}")
-        }
-        try json.end("]")
-        try json.end("}")
+        let values =
+            entry.attributes.map { name, value in
+                field(entry.booleans.contains(name) ? "boolean" : "string", name, .text(value))
+            } + fields.map { field("concealed-string", $0.name, .secret($0.secret)) }
+        credentials.append(.object([("type", .text(CXFItemReader.Kind.fields)), ("fields", .array(values))]))
     }
 
-    private mutating func writeExtensions(_ json: inout JSONWriter) throws(CryptoError) {
+    private mutating func extensions() throws(CryptoError) -> JSONOutput? {
         let others = entry.fields.first { $0.name == CXFNames.extensions && isOfExtensions($0.secret) }?.secret
         if !entry.isPasskeyAlone, entry.kind != kind { own.kind = entry.kind ?? "" }
         let passkeys = entry.passkeys.map { portable in
             (portable.passkey, CXFExtension.statements(portable, isNameInTitle: isNameInTitle(portable)))
         }
-        guard others != nil || own.isNeeded(passkeys) else { return }
-        try json.name("extensions")
-        try json.begin("[")
+        var written: [JSONOutput] = []
         if let others, let document = try? Document(others), let value = try? JSONValue(document) {
             for element in value.elements {
                 guard let source = try? element.source() else { throw .outOfMemory }
-                try json.element(raw: source)
+                written.append(.source(source))
             }
         }
-        try own.write(passkeys, &json)
-        try json.end("]")
+        if let value = own.value(passkeys) { written.append(value) }
+        return others == nil && written.isEmpty ? nil : .array(written)
     }
 
     /// Returns whether a field is the list of extensions that the reader makes of those of other products.

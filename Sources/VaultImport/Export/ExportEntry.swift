@@ -96,6 +96,9 @@ package struct ExportEntry: Sendable {
         isPasskeyAlone = true
     }
 
+    /// Whether all secrets are UTF-8.
+    var hasOnlyTexts: Bool { ([password, otp, notes] + fields.map(\.secret)).allSatisfy { $0?.isUTF8 ?? true } }
+
     /// Whether the entry is a key that the ssh door serves.
     var isServedKey: Bool { user.hasPrefix("SHA256:") && attributes.contains { $0.name == "ssh.public" } }
 }

@@ -118,9 +118,7 @@ package enum KeePassExport {
 
         private mutating func write(_ group: Group) throws(CryptoError) {
             try buffer.append("<Group>")
-            let path = Array(group.path.utf8)
-            let digest = KeyedHash.digest(path.span)
-            try element("UUID", Data((0..<16).map { digest.bytes[$0] }).base64EncodedString())
+            try element("UUID", Data(KeyedHash.shortDigest(group.path)).base64EncodedString())
             try element("Name", group.name)
             for entry in group.entries { try write(entry) }
             for group in group.groups { try write(group) }

@@ -102,8 +102,12 @@ enum BitwardenPasskey {
     }
 
     private static func text(ofCredential id: [UInt8]) -> String {
-        guard id.count == 16 else { return base64Prefix + Base64URL.encoded(id) }
-        let digits = Array(hexadecimal(id))
+        id.count == 16 ? uuid(id) : base64Prefix + Base64URL.encoded(id)
+    }
+
+    /// - Parameter bytes: 16.
+    static func uuid(_ bytes: [UInt8]) -> String {
+        let digits = Array(hexadecimal(bytes))
         return [0..<8, 8..<12, 12..<16, 16..<20, 20..<32].map { String(digits[$0]) }.joined(separator: "-")
     }
 
@@ -125,26 +129,25 @@ enum BitwardenPasskey {
 
     /// Removes the passkeys that are attributes and fields of an entry.
     ///
-    /// - Returns: the members of each passkey, with Bitwarden's names and in Bitwarden's order.
-    static func takeParts(from entry: inout ExportEntry) throws(CryptoError) -> [[(member: String, value: Secret?)]] {
-        var passkeys: [[(member: String, value: Secret?)]] = []
+    /// - Returns: each passkey, with Bitwarden's names and in Bitwarden's order.
+    static func takeParts(from entry: inout ExportEntry) throws(CryptoError) -> [JSONOutput] {
+        var passkeys: [JSONOutput] = []
         while true {
             let prefix = prefix(passkeys.count + 1)
             let names = entry.fields.map(\.name) + entry.attributes.map(\.name)
             // Without these two parts a passkey is unusable.
             guard names.contains(prefix + "key"), names.contains(prefix + "credential") else { return passkeys }
-            var members: [(member: String, value: Secret?)] = []
+            var members: [(String, JSONOutput)] = []
             for part in parts {
-                var value: Secret?
+                var value = JSONOutput.secret(nil)
                 if let index = entry.fields.firstIndex(where: { $0.name == prefix + part.name }) {
-                    value = entry.fields.remove(at: index).secret
+                    value = .secret(entry.fields.remove(at: index).secret)
                 } else if let index = entry.attributes.firstIndex(where: { $0.name == prefix + part.name }) {
-                    let text = Array(entry.attributes.remove(at: index).value.utf8)
-                    value = Secret(try SecretBytes(copying: text.span))
+                    value = .text(entry.attributes.remove(at: index).value)
                 }
                 members.append((part.member, value))
             }
-            passkeys.append(members)
+            passkeys.append(.object(members))
         }
     }
 
@@ -163,9 +166,7 @@ enum BitwardenPasskey {
     static func canWrite(_ portable: PortablePasskey) -> Bool { portable.passkey.algorithm == .es256 }
 
     /// - Parameter created: the time for a passkey without a statement of its own.
-    static func write(
-        _ portable: PortablePasskey, created: String, _ json: inout JSONWriter
-    ) throws(CryptoError) {
+    static func value(of portable: PortablePasskey, created: String) -> JSONOutput {
         let passkey = portable.passkey
         // Foreign readers compare the identifiers as texts.
         let texts = [
@@ -175,28 +176,14 @@ enum BitwardenPasskey {
             Member.discoverable: portable.attributes[PortablePasskey.Statement.discoverable] ?? "true",
             Member.created: portable.attributes[PortablePasskey.Statement.created] ?? created,
         ].merging(constants) { first, _ in first }
-        try json.begin("{")
-        for part in parts {
+        let members = parts.map { part -> (String, JSONOutput) in
             switch part.member {
-            case Member.key: try json.member(part.member, base64URL: portable.key)
-            case Member.userHandle: try json.member(part.member, base64URL: portable.userHandle)
-            default:
-                let text = texts[part.member] ?? ""
-                if text.isEmpty {
-                    try json.member(part.member, raw: "null")
-                } else {
-                    try json.member(part.member, text)
-                }
+            case Member.key: (part.member, .base64URL(portable.key))
+            case Member.userHandle: (part.member, .base64URL(portable.userHandle))
+            default: (part.member, texts[part.member].map { $0.isEmpty ? .json("null") : .text($0) } ?? .json("null"))
             }
         }
-        let prefix = PortablePasskey.Statement.member
-        for (name, value) in portable.fields.sorted(by: { $0.key < $1.key })
-        where name.hasPrefix(prefix) && value.isShallowJSON() {
-            let member = String(name.dropFirst(prefix.count))
-            // Another product's member may have the name of one of Bitwarden's.
-            guard !parts.contains(where: { $0.member == member }) else { continue }
-            try json.member(member, raw: value)
-        }
-        try json.end("}")
+        // Another product's member may have the name of one of Bitwarden's.
+        return .object(members + portable.furtherMembers { name in !parts.contains { $0.member == name } })
     }
 }

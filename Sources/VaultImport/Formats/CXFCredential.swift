@@ -135,26 +135,20 @@ struct CXFCredential: Sendable {
         return try value.isObject || value.isArray ? value.source() : value.secret()
     }
 
-    /// Writes the members that have a value, each of which is UTF-8.
-    func write(
-        _ json: inout JSONWriter, _ value: (_ member: String) throws(CryptoError) -> Secret?
-    ) throws(CryptoError) {
-        try json.begin("{")
-        try json.member("type", type)
-        for (name, form) in members {
-            guard let value = try value(name) else { continue }
-            switch form {
-            case .field(let type):
-                try json.name(name)
-                try json.begin("{")
-                try json.member("fieldType", type)
-                try json.member("value", value)
-                try json.end("}")
-            case .json where value.isShallowJSON(): try json.member(name, raw: value)
-            case .text, .json: try json.member(name, value)
-            }
-        }
-        try json.end("}")
+    /// Returns the credential with the members that have a value, each of which is UTF-8.
+    func value(_ values: [String: Secret]) -> JSONOutput {
+        .object(
+            [("type", .text(type))]
+                + members.compactMap { name, form in
+                    values[name].map { value in
+                        switch form {
+                        case .field(let type):
+                            (name, .object([("fieldType", .text(type)), ("value", .secret(value))]))
+                        case .json where value.isShallowJSON(): (name, .source(value))
+                        case .text, .json: (name, .secret(value))
+                        }
+                    }
+                })
     }
 }
 

@@ -101,60 +101,28 @@ struct CXFExtension {
         return statements
     }
 
-    /// Returns whether there is anything to state, about the item or its passkeys.
-    func isNeeded(_ passkeys: [(passkey: Passkey, statements: Statements)]) -> Bool {
-        kind != nil || otp != nil || !folders.isEmpty || passkeys.contains { !$0.statements.isEmpty }
+    /// Returns the extension; `nil` if there is nothing to state, about the item or its passkeys.
+    func value(_ passkeys: [(passkey: Passkey, statements: Statements)]) -> JSONOutput? {
+        var members: [(String, JSONOutput)] = []
+        if let kind { members.append((Member.kind, .text(kind))) }
+        if let otp { members.append((Member.otp, .secret(otp))) }
+        if !folders.isEmpty { members.append((Member.folders, .array(folders.map(JSONOutput.text)))) }
+        let stated = passkeys.filter { !$0.statements.isEmpty }
+        if !stated.isEmpty { members.append((Member.passkeys, .array(stated.map(CXFExtension.value)))) }
+        return members.isEmpty ? nil : .object([(Member.name, .text(CXFExtension.name))] + members)
     }
 
-    /// Writes the extension, if there is anything to state.
-    ///
-    /// - Parameter passkeys: those of the item.
-    func write(
-        _ passkeys: [(passkey: Passkey, statements: Statements)], _ json: inout JSONWriter
-    ) throws(CryptoError) {
-        guard isNeeded(passkeys) else { return }
-        let passkeys = passkeys.filter { !$0.statements.isEmpty }
-        try json.begin("{")
-        try json.member(Member.name, CXFExtension.name)
-        if let kind { try json.member(Member.kind, kind) }
-        if let otp { try json.member(Member.otp, otp) }
-        if !folders.isEmpty {
-            try json.name(Member.folders)
-            try json.begin("[")
-            for folder in folders { try json.element(folder) }
-            try json.end("]")
-        }
-        if !passkeys.isEmpty {
-            try json.name(Member.passkeys)
-            try json.begin("[")
-            for (passkey, statements) in passkeys { try CXFExtension.write(passkey, statements, &json) }
-            try json.end("]")
-        }
-        try json.end("}")
-    }
-
-    private static func write(
-        _ passkey: Passkey, _ statements: Statements, _ json: inout JSONWriter
-    ) throws(CryptoError) {
-        try json.begin("{")
-        try json.member(Member.site, passkey.relyingParty)
-        try json.member(Member.credential, Base64URL.encoded(passkey.credentialID))
-        if let name = statements.relyingParty { try json.member(Member.siteName, name) }
-        if !statements.isBackupEligible { try json.member(Member.backup, raw: "false") }
-        if !statements.attributes.isEmpty {
-            try json.name(Member.attributes)
-            try json.begin("{")
-            for (name, value) in statements.attributes.sorted(by: { $0.key < $1.key }) {
-                try json.member(name, value)
-            }
-            try json.end("}")
-        }
-        if !statements.fields.isEmpty {
-            try json.name(Member.fields)
-            try json.begin("{")
-            for (name, value) in statements.fields.sorted(by: { $0.key < $1.key }) { try json.member(name, value) }
-            try json.end("}")
-        }
-        try json.end("}")
+    private static func value(of passkey: Passkey, _ statements: Statements) -> JSONOutput {
+        var members: [(String, JSONOutput)] = [
+            (Member.site, .text(passkey.relyingParty)),
+            (Member.credential, .text(Base64URL.encoded(passkey.credentialID))),
+        ]
+        if let name = statements.relyingParty { members.append((Member.siteName, .text(name))) }
+        if !statements.isBackupEligible { members.append((Member.backup, .json("false"))) }
+        let attributes = statements.attributes.sorted { $0.key < $1.key }.map { ($0.key, JSONOutput.text($0.value)) }
+        if !attributes.isEmpty { members.append((Member.attributes, .object(attributes))) }
+        let fields = statements.fields.sorted { $0.key < $1.key }.map { ($0.key, JSONOutput.secret($0.value)) }
+        if !fields.isEmpty { members.append((Member.fields, .object(fields))) }
+        return .object(members)
     }
 }

@@ -64,17 +64,9 @@ struct CXFItemReader {
             CXFNames.tags, CXFNames.text(ofTags: item["tags"]?.elements.compactMap(\.text) ?? []))
         let others = item["extensions"]?.elements.filter { $0["name"]?.text != CXFExtension.name } ?? []
         guard !others.isEmpty else { return }
-        var sources: [Secret] = []
-        for other in others { sources.append(try other.source()) }
-        login.addField(
-            CXFNames.extensions,
-            try secured { () throws(CryptoError) in
-                var json = try JSONWriter(capacity: 1024)
-                try json.begin("[")
-                for source in sources { try json.element(raw: source) }
-                try json.end("]")
-                return Secret(try json.take())
-            })
+        var sources: [JSONOutput] = []
+        for other in others { sources.append(.source(try other.source())) }
+        login.addField(CXFNames.extensions, try Secret(json: .array(sources)))
     }
 
     /// Returns whether an item says nothing beyond its passkeys: its title is the site's name, and its URLs are the

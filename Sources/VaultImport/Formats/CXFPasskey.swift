@@ -63,13 +63,8 @@ enum CXFPasskey {
         usable.fields = statements.fields
         usable.fields[PortablePasskey.Statement.unverifiedPseudoRandomKey] = keys?.unverified
         if !others.isEmpty {
-            usable.fields[PortablePasskey.Statement.extensions] = try secured { () throws(CryptoError) in
-                var json = try JSONWriter(capacity: 1024)
-                try json.begin("{")
-                for (name, value) in others { try json.member(name, raw: value) }
-                try json.end("}")
-                return Secret(try json.take())
-            }
+            usable.fields[PortablePasskey.Statement.extensions] =
+                try Secret(json: .object(others.map { ($0, .source($1)) }))
         }
         for (member, value) in credential.members where !isOwn(member) {
             usable.fields[PortablePasskey.Statement.member + member] = try value.source()
@@ -118,50 +113,39 @@ enum CXFPasskey {
     /// one of them for a copy.
     static func canWrite(_ portable: PortablePasskey) -> Bool { portable.passkey.counter == 0 }
 
-    static func write(_ portable: PortablePasskey, _ json: inout JSONWriter) throws(CryptoError) {
+    static func value(of portable: PortablePasskey) throws(CryptoError) -> JSONOutput {
         let passkey = portable.passkey
-        try json.begin("{")
-        try json.member("type", CXFCredential.passkey.type)
-        try json.member(Member.credential, Base64URL.encoded(passkey.credentialID))
-        try json.member(Member.relyingParty, passkey.relyingParty)
-        try json.member(Member.user, passkey.names.user)
-        try json.member(Member.displayName, passkey.names.display)
-        try json.member(Member.userHandle, base64URL: portable.userHandle)
-        try json.member(Member.key, base64URL: portable.key)
-        try writeExtensions(portable, &json)
-        let prefix = PortablePasskey.Statement.member
-        for (name, value) in portable.fields.sorted(by: { $0.key < $1.key })
-        where name.hasPrefix(prefix) && value.isShallowJSON() {
-            let member = String(name.dropFirst(prefix.count))
-            guard !isOwn(member) else { continue }
-            try json.member(member, raw: value)
-        }
-        try json.end("}")
+        var members: [(String, JSONOutput)] = [
+            ("type", .text(CXFCredential.passkey.type)),
+            (Member.credential, .text(Base64URL.encoded(passkey.credentialID))),
+            (Member.relyingParty, .text(passkey.relyingParty)), (Member.user, .text(passkey.names.user)),
+            (Member.displayName, .text(passkey.names.display)), (Member.userHandle, .base64URL(portable.userHandle)),
+            (Member.key, .base64URL(portable.key)),
+        ]
+        if let extensions = try extensions(portable) { members.append((Member.extensions, extensions)) }
+        return .object(members + portable.furtherMembers { !isOwn($0) })
     }
 
-    private static func writeExtensions(
-        _ portable: PortablePasskey, _ json: inout JSONWriter
-    ) throws(CryptoError) {
+    private static func extensions(_ portable: PortablePasskey) throws(CryptoError) -> JSONOutput? {
         let others = portable.fields[PortablePasskey.Statement.extensions].flatMap { $0.isShallowJSON() ? $0 : nil }
-        guard portable.pseudoRandomKey != nil || others != nil else { return }
-        try json.name(Member.extensions)
-        try json.begin("{")
+        guard portable.pseudoRandomKey != nil || others != nil else { return nil }
+        var members: [(String, JSONOutput)] = []
         if let key = portable.pseudoRandomKey {
-            try json.name(HMAC.member)
-            try json.begin("{")
-            try json.member("algorithm", HMAC.algorithm)
-            try json.member(HMAC.verified, base64URL: key)
             var unverified = portable.fields[PortablePasskey.Statement.unverifiedPseudoRandomKey]
             if unverified == nil { unverified = try HMAC.unverifiedKey(beside: key) }
-            if let unverified { try json.member(HMAC.unverified, base64URL: unverified) }
-            try json.end("}")
+            let keys = [(HMAC.verified, key)] + (unverified.map { [(HMAC.unverified, $0)] } ?? [])
+            members.append(
+                (
+                    HMAC.member,
+                    .object([("algorithm", .text(HMAC.algorithm))] + keys.map { ($0, .base64URL($1)) })
+                ))
         }
         if let others, let document = try? Document(others), let value = try? JSONValue(document) {
             for (name, value) in value.members where portable.pseudoRandomKey == nil || name != HMAC.member {
                 guard let source = try? value.source() else { throw .outOfMemory }
-                try json.member(name, raw: source)
+                members.append((name, .source(source)))
             }
         }
-        try json.end("}")
+        return .object(members)
     }
 }

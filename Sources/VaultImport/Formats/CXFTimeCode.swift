@@ -154,15 +154,14 @@ struct CXFTimeCode {
             && (issuer, account) == (other.issuer, other.account)
     }
 
-    func write(_ json: inout JSONWriter) throws(CryptoError) {
-        try json.begin("{")
-        try json.member("type", CXFTimeCode.type)
-        try json.member("secret", seed)
-        try json.member("period", raw: String(period))
-        try json.member("digits", raw: String(digits))
-        if !account.isEmpty { try json.member("username", account) }
-        try json.member("algorithm", algorithm)
-        if !issuer.isEmpty { try json.member("issuer", issuer) }
-        try json.end("}")
+    var value: JSONOutput {
+        var members: [(String, JSONOutput)] = [
+            ("type", .text(CXFTimeCode.type)), ("secret", .secret(seed)), ("period", .json(String(period))),
+            ("digits", .json(String(digits))),
+        ]
+        if !account.isEmpty { members.append(("username", .text(account))) }
+        members.append(("algorithm", .text(algorithm)))
+        if !issuer.isEmpty { members.append(("issuer", .text(issuer))) }
+        return .object(members)
     }
 }

@@ -62,8 +62,7 @@ struct Fingerprint: Equatable {
         fileprivate let bytes: [UInt8]
 
         init(_ path: String) {
-            let digest = KeyedHash.digest(Array(path.utf8).span)
-            bytes = (0..<16).map { digest.bytes[$0] }
+            bytes = KeyedHash.shortDigest(path)
         }
 
         /// Fails if the field has no origin.
@@ -93,6 +92,12 @@ struct Fingerprint: Equatable {
 }
 
 extension KeyedHash {
+    /// Returns the first 16 bytes of a text's hash.
+    static func shortDigest(_ text: String) -> [UInt8] {
+        let digest = digest(Array(text.utf8).span)
+        return digest.bytes.span.array(0..<16)
+    }
+
     /// Hashes a text with its length in front, so that different sequences of texts give different hashes.
     mutating func update(framed text: String) {
         let bytes = Array(text.utf8)

@@ -103,10 +103,7 @@ extension Login {
     }
 
     /// Returns 16 bytes of a hash, as hexadecimal digits.
-    static func digest(_ text: String) -> String {
-        let digest = KeyedHash.digest(Array(text.utf8).span)
-        return hexadecimal((0..<16).map { digest.bytes[$0] })
-    }
+    static func digest(_ text: String) -> String { hexadecimal(KeyedHash.shortDigest(text)) }
 
     /// Returns whether a URL has a password in front of its host.
     private static func hasPassword(_ url: String) -> Bool {

@@ -102,6 +102,17 @@ package struct PortablePasskey: Sendable {
         fields[Statement.extensions] != nil || fields[Statement.unverifiedPseudoRandomKey] != nil
     }
 
+    /// Returns the members that the source's version did not know, in JSON.
+    ///
+    /// - Parameter isFitting: whether the name may be written.
+    func furtherMembers(_ isFitting: (String) -> Bool) -> [(String, JSONOutput)] {
+        fields.sorted { $0.key < $1.key }.compactMap { field, value in
+            let name = String(field.dropFirst(Statement.member.count))
+            let isMember = field.hasPrefix(Statement.member) && value.isShallowJSON() && isFitting(name)
+            return isMember ? (name, .source(value)) : nil
+        }
+    }
+
     /// Removes the statements that an item has no room for: any file may have members of any length and name.
     ///
     /// - Returns: whether all of them stay.

@@ -113,8 +113,21 @@ extension Secret {
     }
 
     /// Makes a secret of text that was not secret at its source.
-    convenience init(plain text: String) throws(ImportError) {
+    convenience init(text: String) throws(CryptoError) {
         let bytes = Array(text.utf8)
-        self.init(try secured { () throws(CryptoError) in try SecretBytes(copying: bytes.span) })
+        self.init(try SecretBytes(copying: bytes.span))
+    }
+
+    convenience init(plain text: String) throws(ImportError) {
+        do throws(CryptoError) { try self.init(text: text) } catch { throw .cryptography(error) }
+    }
+
+    /// Makes the text of a JSON value.
+    convenience init(json value: JSONOutput) throws(ImportError) {
+        do throws(CryptoError) {
+            var json = try JSONWriter(capacity: 1024)
+            try json.element(value)
+            self.init(try json.take())
+        } catch { throw .cryptography(error) }
     }
 }
