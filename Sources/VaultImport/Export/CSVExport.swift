@@ -70,7 +70,7 @@ package enum CSVExport {
 private struct CSVWriter: ~Copyable {
     private var buffer: SecretBuffer
 
-    init() throws(ImportError) { buffer = try secured { () throws(CryptoError) in try SecretBuffer(capacity: 65_536) } }
+    init() throws(ImportError) { buffer = try secured(try SecretBuffer(capacity: 65_536)) }
 
     mutating func cell(_ text: String, isFirst: Bool, isQuoted: Bool) throws(ImportError) {
         try cell(try Secret(plain: text), isFirst: isFirst, isQuoted: isQuoted)

@@ -12,13 +12,11 @@ package enum KeePassExport {
         _ entries: inout ExportedEntries, passphrase: Secret, _ world: ImportWorld
     ) throws(ImportError) -> Secret {
         let xml = try text(&entries)
-        let input = try secured { () throws(CryptoError) in
-            var buffer = try SecretBuffer(capacity: 2 * passphrase.count + 2)
+        let input = try Secret.assembled(capacity: 2 * passphrase.count + 2) { buffer throws(CryptoError) in
             for _ in 0..<2 {
                 try passphrase.withBytes { bytes throws(CryptoError) in try buffer.append(bytes) }
                 try buffer.append(0x0a)
             }
-            return Secret(try buffer.take())
         }
         var database: Secret?
         try outside {

@@ -95,8 +95,7 @@ package enum PassExport {
     }
 
     private static func content(_ entry: ExportEntry) throws(ImportError) -> Secret {
-        try secured { () throws(CryptoError) in
-            var buffer = try SecretBuffer(capacity: 1024)
+        try Secret.assembled(capacity: 1024) { buffer throws(CryptoError) in
             func append(_ secret: Secret) throws(CryptoError) {
                 try secret.withBytes { bytes throws(CryptoError) in try buffer.append(bytes) }
                 try buffer.append(0x0a)
@@ -114,7 +113,6 @@ package enum PassExport {
                 try append(secret)
             }
             if let notes = entry.notes { try append(notes) }
-            return Secret(try buffer.take())
         }
     }
 

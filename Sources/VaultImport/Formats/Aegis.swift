@@ -125,9 +125,7 @@ private struct AegisEncryption {
             throw .otherFormat("no passphrase opens the export", hint: "export it with a password, or without")
         }
         self.slots = slots
-        let text = try root["db"]?.secret()
-        let decoded = try text?.withBytes { bytes throws(ImportError) in try Secret.decoding(base64: bytes) }
-        database = try Sealed(header?["params"], decoded ?? nil)
+        database = try Sealed(header?["params"], try root["db"]?.secret()?.decodedBase64())
     }
 
     /// Decodes hexadecimal.
@@ -135,7 +133,7 @@ private struct AegisEncryption {
         guard let digits = value?.text, let bytes = VaultFormat.bytes(hexadecimal: digits.lowercased()) else {
             return nil
         }
-        return try secured { () throws(CryptoError) in Secret(try SecretBytes(copying: bytes.span)) }
+        return try secured(Secret(try SecretBytes(copying: bytes.span)))
     }
 
     func opened(_ passphrase: Secret) throws(ImportError) -> Secret {

@@ -126,7 +126,7 @@ package enum Bitwarden {
         login.kind = kinds[name] ?? name
         login.address = .service(login.title.isEmpty ? kinds[name] ?? name : login.title)
         for (name, value) in item[name]?.members ?? [] {
-            login.addField(name, try value.isObject || value.isArray ? value.source() : value.secret())
+            login.addField(name, try value.secretOrSource())
         }
     }
 

@@ -108,21 +108,20 @@ struct BitwardenEncryption {
     /// HKDF-Expand to 32 bytes: one block.
     private func expanded(_ key: Secret, _ label: String) throws(ImportError) -> Secret {
         let message = Array(label.utf8) + [1]
-        return try secured { () throws(CryptoError) in
-            Secret(try MessageAuthentication.sha256.code(of: message.span, key: key.bytes))
-        }
+        return try secured(Secret(try MessageAuthentication.sha256.code(of: message.span, key: key.bytes)))
     }
 
     private func isGenuine(_ box: Box, _ key: Secret) throws(ImportError) -> Bool {
-        let code = try secured { () throws(CryptoError) in
-            var message = try SecretBuffer(capacity: 16 + box.ciphertext.count)
-            try box.vector.withBytes { bytes throws(CryptoError) in try message.append(bytes) }
-            try box.ciphertext.withBytes { bytes throws(CryptoError) in try message.append(bytes) }
-            return try message.withBytes { bytes throws(CryptoError) in
-                Secret(try MessageAuthentication.sha256.code(of: bytes, key: key.bytes))
-            }
+        try secured(try code(of: box, key)).isEqual(to: box.code)
+    }
+
+    private func code(of box: Box, _ key: Secret) throws(CryptoError) -> Secret {
+        var message = try SecretBuffer(capacity: 16 + box.ciphertext.count)
+        try box.vector.withBytes { bytes throws(CryptoError) in try message.append(bytes) }
+        try box.ciphertext.withBytes { bytes throws(CryptoError) in try message.append(bytes) }
+        return try message.withBytes { bytes throws(CryptoError) in
+            Secret(try MessageAuthentication.sha256.code(of: bytes, key: key.bytes))
         }
-        return code.withBytes { a in box.code.withBytes { b in isEqualInConstantTime(a, b) } }
     }
 }
 

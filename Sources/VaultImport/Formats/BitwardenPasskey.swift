@@ -120,7 +120,7 @@ enum BitwardenPasskey {
             if let part, part.isPublic {
                 login.addAttribute(name, value.text)
             } else {
-                login.addField(name, try value.isObject || value.isArray ? value.source() : value.secret())
+                login.addField(name, try value.secretOrSource())
             }
         }
     }

@@ -145,11 +145,7 @@ package enum CSVLogins {
             if ["text", "email", "url", "date"].contains(field["type"]?.text ?? "") {
                 login.addAttribute(name, field["value"]?.text)
             } else {
-                login.addField(
-                    name,
-                    try field["value"].map { value throws(ImportError) in
-                        try value.isObject || value.isArray ? value.source() : value.secret()
-                    } ?? nil)
+                login.addField(name, try field["value"]?.secretOrSource())
             }
         }
     }

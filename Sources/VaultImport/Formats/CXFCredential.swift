@@ -131,8 +131,7 @@ struct CXFCredential: Sendable {
 
     /// Returns the text of a member: the value of an EditableField, or the member itself.
     static func value(of member: JSONValue) throws(ImportError) -> Secret? {
-        let value = member.isObject ? member["value"] ?? member : member
-        return try value.isObject || value.isArray ? value.source() : value.secret()
+        try (member.isObject ? member["value"] ?? member : member).secretOrSource()
     }
 
     /// Returns the credential with the members that have a value, each of which is UTF-8.
@@ -166,9 +165,7 @@ enum CXFMonth {
         }
         guard isMonth else { return nil }
         let start = text.withBytes { $0[5] == UInt8(ascii: "0") ? 6 : 5 }
-        return try secured { () throws(CryptoError) in
-            (Secret(try text.bytes.copy(of: 0..<4)), Secret(try text.bytes.copy(of: start..<7)))
-        }
+        return (try text.part(0..<4), try text.part(start..<7))
     }
 
     /// Returns the text; `nil` if ``parts(of:)`` would not return the same.

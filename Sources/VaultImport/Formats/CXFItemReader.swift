@@ -180,7 +180,7 @@ struct CXFItemReader {
         var text = try code.text()
         // The text must be that of the seed that other readers see.
         if number == 1, let stated = own.otp,
-            let other = try secured({ () throws(CryptoError) in try CXFTimeCode(stated) }), other.isEqual(to: code)
+            let other = try secured(try CXFTimeCode(stated)), other.isEqual(to: code)
         {
             text = stated
         }

@@ -91,7 +91,7 @@ enum CXFPasskey {
                     let unverified = try value[HMAC.unverified]?.decodedBase64URL(),
                     unverified.count == HMAC.keyLength
                 else { break }
-                let made = try secured { () throws(CryptoError) in try HMAC.unverifiedKey(beside: verified) }
+                let made = try secured(try HMAC.unverifiedKey(beside: verified))
                 keys = (verified, [verified, made].contains { $0.isEqual(to: unverified) } ? nil : unverified)
                 continue
             case HMAC.example.member where keys == nil && value["algorithm"]?.text == HMAC.example.algorithm:

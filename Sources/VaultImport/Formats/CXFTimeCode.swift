@@ -29,9 +29,7 @@ struct CXFTimeCode {
     /// - Returns: `nil` for a credential that makes no passwords here, such as one with another algorithm.
     init?(_ credential: JSONValue) throws(ImportError) {
         guard let seed = try credential["secret"]?.secret(),
-            let clean = try secured({ () throws(CryptoError) in
-                try CXFTimeCode.cleaned(seed, 0..<seed.count)
-            })
+            let clean = try secured(try CXFTimeCode.cleaned(seed, 0..<seed.count))
         else { return nil }
         self.seed = clean
         issuer = credential["issuer"]?.text ?? ""
@@ -70,7 +68,8 @@ struct CXFTimeCode {
         account = label.issuer.isEmpty && label.account == issuer ? "" : label.account
     }
 
-    private static func isUsable(_ text: Secret) -> Bool {
+    /// Returns whether a text makes one-time passwords.
+    static func isUsable(_ text: Secret) -> Bool {
         text.withBytes { bytes in
             do throws(OneTimePasswordError) {
                 _ = try OneTimePassword(bytes)

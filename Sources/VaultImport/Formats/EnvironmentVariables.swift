@@ -85,7 +85,7 @@ package enum EnvironmentVariables {
     /// text up to a comment. Returns `nil` for an unclosed quote.
     private static func unquoted(_ document: Document, _ range: Range<Int>) throws(ImportError) -> Secret? {
         let isClosed: Bool
-        var buffer = try secured { () throws(CryptoError) in try SecretBuffer(capacity: range.count) }
+        var buffer = try secured(try SecretBuffer(capacity: range.count))
         do throws(CryptoError) {
             isClosed = try document.bytes.withBytes { bytes throws(CryptoError) in
                 let value = bytes.trimmed(range)
@@ -125,6 +125,6 @@ package enum EnvironmentVariables {
             }
         } catch { throw .cryptography(error) }
         guard isClosed else { return nil }
-        return try secured { () throws(CryptoError) in Secret(try buffer.take()) }
+        return try secured(Secret(try buffer.take()))
     }
 }

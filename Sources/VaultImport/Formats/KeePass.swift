@@ -25,11 +25,9 @@ package struct KeePass {
     private static func path(_ name: String) -> String { name.hasPrefix("-") ? "./" + name : name }
 
     private func line() throws(ImportError) -> Secret {
-        try secured { () throws(CryptoError) in
-            var buffer = try SecretBuffer(capacity: passphrase.count + 1)
+        try Secret.assembled(capacity: passphrase.count + 1) { buffer throws(CryptoError) in
             try passphrase.withBytes { bytes throws(CryptoError) in try buffer.append(bytes) }
             try buffer.append(0x0a)
-            return Secret(try buffer.take())
         }
     }
 

@@ -49,15 +49,11 @@ enum KeePassPasskey {
         guard let relyingParty = text(Name.relyingParty),
             let id = (text(Name.strongBoxCredential) ?? text(Name.credential)).flatMap({ Base64URL.decoded($0) }),
             let pem = try secret(Name.key), let key = try PEM.decoded(pem),
-            let userHandle = try secret(Name.userHandle).flatMap({ text throws(ImportError) in
-                try text.decodedBase64URL()
-            })
+            let userHandle = try secret(Name.userHandle)?.decodedBase64URL()
         else { return }
-        var pseudoRandomKey: Secret?
-        if let text = try secret(Name.pseudoRandom) {
-            pseudoRandomKey = try text.withBytes { bytes throws(ImportError) in try Secret.decoding(base64: bytes) }
-            guard pseudoRandomKey != nil else { return }
-        }
+        let encodedKey = try secret(Name.pseudoRandom)
+        let pseudoRandomKey = try encodedKey?.decodedBase64()
+        guard encodedKey == nil || pseudoRandomKey != nil else { return }
         let names = Passkey.Names(user: text(Name.strongBoxUser) ?? text(Name.user) ?? "")
         // KeePassXC itself has no flags, and tells sites that a passkey cannot be backed up.
         let usable = try PortablePasskey.usable(
@@ -67,7 +63,7 @@ enum KeePassPasskey {
         let flags = [(Flags.backupEligible, Name.backupEligible), (Flags.backedUp, Name.backedUp)]
             .compactMap { flag, name in text(name).map { "\(flag)=\($0)" } }
         passkey.attributes[PortablePasskey.Statement.flags] = flags.isEmpty ? Flags.none : flags.joined(separator: " ")
-        if !(try secured({ () throws(CryptoError) in try PEM.encoded(key) })).isEqual(to: pem) {
+        if !(try secured(try PEM.encoded(key))).isEqual(to: pem) {
             passkey.fields[PortablePasskey.Statement.pem] = pem
         }
         login.passkeys.append(passkey)
@@ -127,8 +123,7 @@ enum KeePassPasskey {
             pem = try PEM.encoded(portable.key)
         }
         var secrets = [
-            (Name.credential, Secret(try SecretBytes(copying: Array(id.utf8).span))),
-            (Name.key, pem),
+            (Name.credential, try Secret(text: id)), (Name.key, pem),
             (Name.userHandle, try portable.userHandle.encodedBase64URL()),
         ]
         if let key = portable.pseudoRandomKey {

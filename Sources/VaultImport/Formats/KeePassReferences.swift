@@ -151,8 +151,8 @@ struct KeePassReferences {
 
     // MARK: Resolving
 
-    private static func secured<R: ~Copyable>(_ body: () throws(CryptoError) -> R) throws(Flaw) -> R {
-        do throws(CryptoError) { return try body() } catch { throw .error(.cryptography(error)) }
+    private static func checked<R>(_ body: @autoclosure () throws(ImportError) -> R) throws(Flaw) -> R {
+        do throws(ImportError) { return try body() } catch { throw .error(error) }
     }
 
     private mutating func expanded(_ text: Secret, depth: Int) throws(Flaw) -> Resolved {
@@ -160,12 +160,8 @@ struct KeePassReferences {
         var pieces: [Secret] = []
         var (start, length, isSecret) = (0, 0, false)
         for reference in KeePassReferences.references(in: text) {
-            let (before, wanted) = try KeePassReferences.secured { () throws(CryptoError) in
-                (
-                    Secret(try text.bytes.copy(of: start..<reference.range.lowerBound)),
-                    Secret(try text.bytes.copy(of: reference.text))
-                )
-            }
+            let before = try KeePassReferences.checked(try text.part(start..<reference.range.lowerBound))
+            let wanted = try KeePassReferences.checked(try text.part(reference.text))
             let found = try value(reference, wanted, depth: depth + 1)
             length += before.count + found.text.count
             guard length <= KeePassReferences.lengthLimit else { throw .of("makes a text of more than 1 MiB") }
@@ -173,14 +169,11 @@ struct KeePassReferences {
             isSecret = isSecret || found.isSecret
             start = reference.range.upperBound
         }
-        let whole = try KeePassReferences.secured { () throws(CryptoError) in
-            pieces.append(Secret(try text.bytes.copy(of: start..<text.count)))
-            var buffer = try SecretBuffer(capacity: length + text.count)
-            for piece in pieces {
-                try piece.withBytes { bytes throws(CryptoError) in try buffer.append(bytes) }
-            }
-            return Secret(try buffer.take())
-        }
+        pieces.append(try KeePassReferences.checked(try text.part(start..<text.count)))
+        let whole = try KeePassReferences.checked(
+            try Secret.assembled(capacity: length + text.count) { buffer throws(CryptoError) in
+                for piece in pieces { try piece.withBytes { bytes throws(CryptoError) in try buffer.append(bytes) } }
+            })
         return Resolved(text: whole, isSecret: isSecret)
     }
 
@@ -192,13 +185,11 @@ struct KeePassReferences {
         guard open.insert(place).inserted else { throw .of("leads back to itself") }
         defer { open.remove(place) }
         let text: Secret
-        do throws(ImportError) {
-            if reference.wanted == .password, let password = entries[entry].password {
-                text = password
-            } else {
-                text = try Secret(plain: part(reference.wanted, of: entries[entry]))
-            }
-        } catch { throw .error(error) }
+        if reference.wanted == .password, let password = entries[entry].password {
+            text = password
+        } else {
+            text = try KeePassReferences.checked(try Secret(plain: part(reference.wanted, of: entries[entry])))
+        }
         let isPlain = KeePassReferences.references(in: text).isEmpty
         var found = isPlain ? Resolved(text: text, isSecret: false) : try expanded(text, depth: depth)
         if reference.wanted == .password { found = Resolved(text: found.text, isSecret: true) }

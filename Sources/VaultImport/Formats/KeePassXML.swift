@@ -43,36 +43,17 @@ final class KeePassXML {
     private var failure: ImportError?
 
     /// The elements that are interpreted.
-    private enum Tag: CaseIterable {
+    private enum Tag {
         case file, meta, binaries, binary, recycleBin, group, entry, history, string, times, expires, expiry, creation
         case modification, key, value, name, uuid, tags, other
 
-        private var text: StaticString {
-            switch self {
-            case .file: "KeePassFile"
-            case .meta: "Meta"
-            case .binaries: "Binaries"
-            case .binary: "Binary"
-            case .recycleBin: "RecycleBinUUID"
-            case .group: "Group"
-            case .entry: "Entry"
-            case .history: "History"
-            case .string: "String"
-            case .times: "Times"
-            case .expires: "Expires"
-            case .expiry: "ExpiryTime"
-            case .creation: "CreationTime"
-            case .modification: "LastModificationTime"
-            case .key: "Key"
-            case .value: "Value"
-            case .name: "Name"
-            case .uuid: "UUID"
-            case .tags: "Tags"
-            case .other: ""
-            }
-        }
-
-        private static let named = allCases.map { (text: $0.text, tag: $0) }
+        private static let named: [(text: StaticString, tag: Tag)] = [
+            ("KeePassFile", .file), ("Meta", .meta), ("Binaries", .binaries), ("Binary", .binary),
+            ("RecycleBinUUID", .recycleBin), ("Group", .group), ("Entry", .entry), ("History", .history),
+            ("String", .string), ("Times", .times), ("Expires", .expires), ("ExpiryTime", .expiry),
+            ("CreationTime", .creation), ("LastModificationTime", .modification), ("Key", .key), ("Value", .value),
+            ("Name", .name), ("UUID", .uuid), ("Tags", .tags),
+        ]
 
         /// Most elements are none of these, and a large database has millions: no text is made of a name.
         init(_ name: UnsafePointer<CChar>?) {
@@ -107,7 +88,7 @@ final class KeePassXML {
         let isCompressed: Bool
     }
 
-    init() throws(ImportError) { text = try secured { () throws(CryptoError) in try SecretBuffer(capacity: 4096) } }
+    init() throws(ImportError) { text = try secured(try SecretBuffer(capacity: 4096)) }
 
     /// Parses the parts that `feed` provides.
     ///
@@ -212,14 +193,14 @@ final class KeePassXML {
         guard isOfUse else { return }
         // Attachments are in base64.
         guard text.count + bytes.count <= Layout.valueLimit * 3 / 2 else { throw .tooLarge(place) }
-        try secured { () throws(CryptoError) in try text.append(bytes) }
+        try secured(try text.append(bytes))
     }
 
     private var place: String { "entry \(entryCount)" }
 
     /// Returns the text of the element that ends, as a secret.
     private func content() throws(ImportError) -> Secret {
-        try secured { () throws(CryptoError) in Secret(try text.take()) }
+        try secured(Secret(try text.take()))
     }
 
     private var plainContent: String { text.withBytes { String(decoding: $0.array($0.indices), as: UTF8.self) } }
@@ -236,8 +217,8 @@ final class KeePassXML {
         switch (tag, parent) {
         case (.recycleBin, .meta): recycleBin = plainContent
         case (.binary, .binaries):
-            let decoded = try text.withBytes { bytes throws(ImportError) in try Secret.decoding(base64: bytes) }
-            guard let decoded else { throw .malformed("attachment \(binaryID)", "this is no base64") }
+            guard let decoded = try text.withBytes({ bytes throws(ImportError) in try Secret.decoding(base64: bytes) })
+            else { throw .malformed("attachment \(binaryID)", "this is no base64") }
             binaries[binaryID] = Binary(content: decoded, isCompressed: isCompressed)
         case (.name, .group) where entry == nil: groups[groups.count - 1].name = plainContent
         case (.uuid, .group) where entry == nil: groups[groups.count - 1].id = plainContent

@@ -95,15 +95,14 @@ package enum OTPAuth {
     ) throws(ImportError) -> Secret {
         let label = PercentCoding.encoded(issuer) + (account.isEmpty ? "" : ":" + PercentCoding.encoded(account))
         let rest = parameters.filter { !$0.1.isEmpty }.map { "&\($0.0)=\(PercentCoding.encoded($0.1))" }.joined()
-        return try secured { () throws(CryptoError) in
-            var buffer = try SecretBuffer(capacity: key.count + label.utf8.count + rest.utf8.count + 64)
+        let capacity = key.count + label.utf8.count + rest.utf8.count + 64
+        return try Secret.assembled(capacity: capacity) { buffer throws(CryptoError) in
             try buffer.append("\(scheme)\(kind)/\(label)?secret=")
             try key.withBytes { bytes throws(CryptoError) in
                 // Seeds are often written in groups, separated by spaces.
                 for index in bytes.indices where bytes[index] != 0x20 { try buffer.append(bytes[index]) }
             }
             try buffer.append(rest)
-            return Secret(try buffer.take())
         }
     }
 

@@ -136,8 +136,7 @@ package struct PassStore {
             }
         }
         guard isText else { return (secret, "all of it is the secret") }
-        let text = try secured { () throws(CryptoError) in
-            var buffer = try SecretBuffer(capacity: 2 * secret.count)
+        let text = try Secret.assembled(capacity: 2 * secret.count) { buffer throws(CryptoError) in
             try secret.withBytes { bytes throws(CryptoError) in
                 for index in bytes.indices {
                     let byte = bytes[index]
@@ -148,7 +147,6 @@ package struct PassStore {
                     }
                 }
             }
-            return Secret(try buffer.take())
         }
         return (text, "its text is read as Latin-1")
     }
@@ -163,16 +161,14 @@ package struct PassStore {
             login.fields.first { $0.name.lowercased() == name }?.secret.plainText
         }
         guard header(encoding)?.lowercased() == "base64", let stated = header(disposition) else { return nil }
-        let text = try secured { () throws(CryptoError) in
-            var buffer = try SecretBuffer(capacity: rest.count)
+        let text = try Secret.assembled(capacity: rest.count) { buffer throws(CryptoError) in
             try rest.withBytes { bytes throws(CryptoError) in
                 for index in bytes.indices where ![0x20, 0x09, 0x0a, 0x0d].contains(bytes[index]) {
                     try buffer.append(bytes[index])
                 }
             }
-            return Secret(try buffer.take())
         }
-        let content = try text.withBytes { bytes throws(ImportError) in try Secret.decoding(base64: bytes) }
+        let content = try text.decodedBase64()
         let name = stated.firstRange(of: "filename=").map { stated[$0.upperBound...].filter { $0 != "\"" } } ?? ""
         return content.map { (name.isEmpty ? "file" : String(name), $0) }
     }
@@ -195,7 +191,7 @@ package struct PassStore {
         // A header that gopass wrote for some time.
         let hasHeader = lines.first.map { document.text($0) == "GOPASS-SECRET-1.0" } ?? false
         var isFirst = !hasHeader
-        var rest = try secured { () throws(CryptoError) in try SecretBuffer() }
+        var rest = try secured(try SecretBuffer())
         for line in lines.dropFirst(hasHeader ? 1 : 0) {
             if isFirst {
                 isFirst = false
@@ -203,13 +199,11 @@ package struct PassStore {
                 continue
             }
             if try take(line, document, &login) { continue }
-            try secured { () throws(CryptoError) in
-                try secret.withBytes { bytes throws(CryptoError) in try rest.append(bytes.extracting(line)) }
-                try rest.append(0x0a)
-            }
+            try secured(try secret.withBytes { bytes throws(CryptoError) in try rest.append(bytes.extracting(line)) })
+            try secured(try rest.append(0x0a))
         }
         let isBlank = rest.withBytes { bytes in bytes.indices.allSatisfy { [0x0a, 0x20, 0x2d].contains(bytes[$0]) } }
-        let text = try secured { () throws(CryptoError) in Secret(try rest.take()) }
+        let text = try secured(Secret(try rest.take()))
         if let (name, content) = try file(text, login) {
             login.fields.removeAll { [encoding, disposition].contains($0.name.lowercased()) }
             // A file alone is the secret, as it is of an entry with other bytes.
@@ -259,12 +253,10 @@ package struct PassStore {
             // `otpauth: //totp/…`: the URI with a blank in it, as read by a YAML parser.
             login.addField(
                 ImportNames.otp,
-                try secured { () throws(CryptoError) in
-                    var uri = try SecretBuffer()
+                try Secret.assembled { uri throws(CryptoError) in
                     try uri.append("otpauth:")
                     try document.bytes.withBytes { bytes throws(CryptoError) in try uri.append(bytes.extracting(value))
                     }
-                    return Secret(try uri.take())
                 })
         case "totp", "otp": login.addField(ImportNames.otp, try document.secret(value))
         default: login.addField(name, try document.secret(value))

@@ -216,7 +216,7 @@ struct SecretServiceReading {
             }
         }
         guard let transferred else { return .unusable("its provider does not give its secret") }
-        let opened = try secured { () throws(CryptoError) in try session.opened(transferred) }
+        let opened = try secured(try session.opened(transferred))
         switch opened {
         case .secret(let secret): return .usable(secret, contentType: transferred.contentType)
         case .unusable(let reason): return .unusable(reason)

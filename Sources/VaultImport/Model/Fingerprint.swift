@@ -82,11 +82,9 @@ struct Fingerprint: Equatable {
     var key: [UInt8] { (0..<32).map { digest.bytes[$0] } }
 
     func field(_ origin: Origin?) throws(ImportError) -> Secret {
-        try secured { () throws(CryptoError) in
-            var buffer = try SecretBuffer(capacity: 48)
+        try Secret.assembled(capacity: 48) { buffer throws(CryptoError) in
             try buffer.append(digest.bytes.span)
             if let origin { try buffer.append(origin.bytes) }
-            return Secret(try buffer.take())
         }
     }
 }

@@ -38,8 +38,8 @@ extension ImportError {
     static func line(_ line: Int, _ flaw: String) -> ImportError { .malformed("line \(line)", flaw) }
 }
 
-/// Runs a body that needs locked memory or another resource.
-func secured<R: ~Copyable>(_ body: () throws(CryptoError) -> R) throws(ImportError) -> R {
+/// Evaluates an expression that needs locked memory or another resource.
+func secured<R: ~Copyable>(_ body: @autoclosure () throws(CryptoError) -> R) throws(ImportError) -> R {
     do throws(CryptoError) { return try body() } catch { throw .cryptography(error) }
 }
 

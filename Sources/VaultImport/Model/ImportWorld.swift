@@ -52,7 +52,7 @@ package struct ImportWorld: Sendable {
     func output(
         of arguments: [String], _ input: Secret? = nil, limit: Int, package: String, place: String? = nil
     ) throws(ImportError) -> (bytes: Secret, ended: Ended) {
-        var buffer = try secured { () throws(CryptoError) in try SecretBuffer(capacity: 65_536) }
+        var buffer = try secured(try SecretBuffer(capacity: 65_536))
         let ended = try outside {
             try run(arguments, input) { part in
                 guard buffer.count + part.count <= limit else { throw ImportError.tooLarge(place) }
@@ -60,6 +60,6 @@ package struct ImportWorld: Sendable {
             }
         }
         guard ended.status != nil else { throw .missing("the program '\(arguments[0])'", package: package) }
-        return (try secured { () throws(CryptoError) in Secret(try buffer.take()) }, ended)
+        return (try secured(Secret(try buffer.take())), ended)
     }
 }

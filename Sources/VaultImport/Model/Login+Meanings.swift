@@ -85,12 +85,6 @@ extension Login {
     /// Returns whether a value is a seed, by itself or by its name.
     private static func isSeed(_ name: String, _ secret: Secret) -> Bool {
         if secret.withBytes({ OneTimePassword.isURI($0) }) { return true }
-        guard seedNames.contains(name.lowercased()) else { return false }
-        return secret.withBytes { bytes in
-            do throws(OneTimePasswordError) {
-                _ = try OneTimePassword(bytes)
-                return true
-            } catch { return false }
-        }
+        return seedNames.contains(name.lowercased()) && CXFTimeCode.isUsable(secret)
     }
 }

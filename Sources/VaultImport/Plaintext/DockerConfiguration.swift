@@ -97,9 +97,7 @@ enum DockerConfiguration {
         let split = decoded?.withBytes { $0.firstIndex(of: UInt8(ascii: ":"), in: 0..<$0.count) } ?? nil
         guard let decoded, let split else { return nil }
         let user = decoded.withBytes { String(decoding: $0.array(0..<split), as: UTF8.self) }
-        let password = try secured { () throws(CryptoError) in
-            Secret(try decoded.bytes.copy(of: split + 1..<decoded.count))
-        }
+        let password = try decoded.part(split + 1..<decoded.count)
         return (user, password, decoded)
     }
 }

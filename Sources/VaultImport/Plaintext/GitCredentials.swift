@@ -34,14 +34,12 @@ enum GitCredentials {
     }
 
     private static func percentDecoded(_ document: Document, _ range: Range<Int>) throws(ImportError) -> Secret {
-        try secured { () throws(CryptoError) in
-            var buffer = try SecretBuffer(capacity: range.count)
+        try Secret.assembled(capacity: range.count) { buffer throws(CryptoError) in
             try document.bytes.withBytes { bytes throws(CryptoError) in
                 _ = try PercentCoding.decode(bytes.extracting(range)) { byte throws(CryptoError) in
                     try buffer.append(byte)
                 }
             }
-            return Secret(try buffer.take())
         }
     }
 }

@@ -116,19 +116,7 @@ enum Netrc {
 
     /// Returns the value of a word. Between quotes, a backslash escapes the next character.
     private static func meaning(of word: Word, _ document: Document) throws(ImportError) -> Secret {
-        guard word.isQuoted else { return try document.secret(word.range) }
-        return try secured { () throws(CryptoError) in
-            var buffer = try SecretBuffer(capacity: word.range.count)
-            try document.bytes.withBytes { bytes throws(CryptoError) in
-                var index = word.range.lowerBound
-                while index < word.range.upperBound {
-                    if bytes[index] == UInt8(ascii: "\\"), index + 1 < word.range.upperBound { index += 1 }
-                    try buffer.append(bytes[index])
-                    index += 1
-                }
-            }
-            return Secret(try buffer.take())
-        }
+        try word.isQuoted ? document.unescaped(word.range) : document.secret(word.range)
     }
 
     /// Splits the text into words. Quoted words may contain blanks; a # at the beginning of a line starts a comment.

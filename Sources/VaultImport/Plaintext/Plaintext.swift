@@ -63,8 +63,7 @@ package enum Plaintext: String, CaseIterable, Sendable {
     /// stays.
     package static func removing(_ ranges: [Range<Int>], from document: Document) throws(ImportError) -> Secret? {
         let cut = ranges.sorted { $0.lowerBound < $1.lowerBound }
-        let rest = try secured { () throws(CryptoError) in
-            var buffer = try SecretBuffer(capacity: document.count)
+        let rest = try Secret.assembled(capacity: document.count) { buffer throws(CryptoError) in
             try document.bytes.withBytes { bytes throws(CryptoError) in
                 var start = 0
                 for range in cut {
@@ -73,7 +72,6 @@ package enum Plaintext: String, CaseIterable, Sendable {
                 }
                 if start < bytes.count { try buffer.append(bytes.extracting(start..<bytes.count)) }
             }
-            return Secret(try buffer.take())
         }
         let isBlank = rest.withBytes { bytes in
             bytes.indices.allSatisfy { [0x20, 0x09, 0x0a, 0x0d].contains(bytes[$0]) }

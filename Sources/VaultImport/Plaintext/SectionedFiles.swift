@@ -265,18 +265,7 @@ enum PostgresPasswords {
             login.title = "PostgreSQL \(names[0])"
             login.user = names[3]
             login.address = .internet(attributes)
-            login.password = try secured { () throws(CryptoError) in
-                var buffer = try SecretBuffer(capacity: parts[4].count)
-                try document.bytes.withBytes { bytes throws(CryptoError) in
-                    var index = parts[4].lowerBound
-                    while index < parts[4].upperBound {
-                        if bytes[index] == UInt8(ascii: "\\"), index + 1 < parts[4].upperBound { index += 1 }
-                        try buffer.append(bytes[index])
-                        index += 1
-                    }
-                }
-                return Secret(try buffer.take())
-            }
+            login.password = try document.unescaped(parts[4])
             found.append(login, [whole])
         }
         return found

@@ -103,8 +103,7 @@ struct CSVReader {
     func secret(_ cell: Cell) throws(ImportError) -> Secret? {
         guard !cell.range.isEmpty else { return nil }
         guard cell.hasDoubledQuotes else { return try document.secret(cell.range) }
-        return try secured { () throws(CryptoError) in
-            var buffer = try SecretBuffer(capacity: cell.range.count)
+        return try Secret.assembled(capacity: cell.range.count) { buffer throws(CryptoError) in
             try document.bytes.withBytes { bytes throws(CryptoError) in
                 var index = cell.range.lowerBound
                 while index < cell.range.upperBound {
@@ -112,7 +111,6 @@ struct CSVReader {
                     index += bytes[index] == UInt8(ascii: "\"") ? 2 : 1
                 }
             }
-            return Secret(try buffer.take())
         }
     }
 }

@@ -39,7 +39,21 @@ package struct Document: Sendable {
     }
 
     func secret(_ range: Range<Int>) throws(ImportError) -> Secret {
-        try secured { () throws(CryptoError) in Secret(try bytes.bytes.copy(of: range)) }
+        try bytes.part(range)
+    }
+
+    /// Returns a text in which a backslash stands in front of literal characters; one at the end is itself literal.
+    func unescaped(_ range: Range<Int>) throws(ImportError) -> Secret {
+        try .assembled(capacity: range.count) { buffer throws(CryptoError) in
+            try bytes.withBytes { bytes throws(CryptoError) in
+                var index = range.lowerBound
+                while index < range.upperBound {
+                    if bytes[index] == UInt8(ascii: "\\"), index + 1 < range.upperBound { index += 1 }
+                    try buffer.append(bytes[index])
+                    index += 1
+                }
+            }
+        }
     }
 
     /// The lines, without their ends.
@@ -83,24 +97,40 @@ extension Secret {
 
     var isEmpty: Bool { count == 0 }
 
+    func part(_ range: Range<Int>) throws(ImportError) -> Secret { try secured(Secret(try bytes.copy(of: range))) }
+
     /// Returns whether another secret has the same bytes.
     func isEqual(to other: Secret) -> Bool {
         withBytes { a in other.withBytes { b in isEqualInConstantTime(a, b) } }
     }
 
+    /// Assembles a secret.
+    ///
+    /// - Parameter capacity: the expected number of bytes.
+    static func assembled(
+        capacity: Int = 256, _ write: (inout SecretBuffer) throws(CryptoError) -> Void
+    ) throws(ImportError) -> Secret {
+        do throws(CryptoError) {
+            var buffer = try SecretBuffer(capacity: capacity)
+            try write(&buffer)
+            return Secret(try buffer.take())
+        } catch { throw .cryptography(error) }
+    }
+
     /// Decodes base64; `nil` if invalid.
     static func decoding(base64 text: Span<UInt8>) throws(ImportError) -> Secret? {
-        try secured { () throws(CryptoError) in
-            guard let bytes = try SecretBytes.decoding(base64: text) else { return nil }
-            return Secret(bytes)
-        }
+        guard let bytes = try secured(try SecretBytes.decoding(base64: text)) else { return nil }
+        return Secret(bytes)
+    }
+
+    func decodedBase64() throws(ImportError) -> Secret? {
+        try withBytes { bytes throws(ImportError) in try Secret.decoding(base64: bytes) }
     }
 
     /// Decodes base64 for URLs without padding (RFC 4648, 5); `nil` if invalid.
     func decodedBase64URL() throws(ImportError) -> Secret? {
-        try secured { () throws(CryptoError) in
-            guard let bytes = try withBytes({ text throws(CryptoError) in try SecretBytes.decoding(base64URL: text) })
-            else { return nil }
+        try withBytes { text throws(ImportError) in
+            guard let bytes = try secured(try SecretBytes.decoding(base64URL: text)) else { return nil }
             return Secret(bytes)
         }
     }
@@ -119,7 +149,8 @@ extension Secret {
     }
 
     convenience init(plain text: String) throws(ImportError) {
-        do throws(CryptoError) { try self.init(text: text) } catch { throw .cryptography(error) }
+        let bytes = Array(text.utf8)
+        self.init(try secured(try SecretBytes(copying: bytes.span)))
     }
 
     /// Makes the text of a JSON value.

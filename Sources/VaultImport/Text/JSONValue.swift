@@ -82,17 +82,18 @@ package struct JSONValue {
         switch node.kind {
         case .string:
             guard !node.range.isEmpty else { return nil }
-            return try secured { () throws(CryptoError) in
-                var buffer = try SecretBuffer(capacity: node.range.count)
+            return try Secret.assembled(capacity: node.range.count) { buffer throws(CryptoError) in
                 try document.bytes.withBytes { bytes throws(CryptoError) in
                     try node.unescape(bytes) { byte throws(CryptoError) in try buffer.append(byte) }
                 }
-                return Secret(try buffer.take())
             }
         case .number, .boolean: return try document.secret(node.range)
         default: return nil
         }
     }
+
+    /// Returns a string as a secret, or the source text of any other value.
+    func secretOrSource() throws(ImportError) -> Secret? { try isObject || isArray ? source() : secret() }
 
     /// Returns the bytes of a string in base64 for URLs without padding (RFC 4648, 5); `nil` for another value.
     func decodedBase64URL() throws(ImportError) -> Secret? {
