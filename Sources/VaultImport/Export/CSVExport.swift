@@ -6,10 +6,8 @@ package import VaultCrypto
 package enum CSVExport {
     package static func text(_ entries: inout ExportedEntries, for layout: CSVLayout) throws(ImportError) -> Secret {
         entries.leaveOutPasskeys()
-        var writer = try CSVWriter()
-        for (index, column) in layout.columns.enumerated() {
-            try writer.cell(column.name, isFirst: index == 0, isQuoted: layout.product == "firefox")
-        }
+        var writer = try CSVWriter(quotesAll: layout.product == "firefox")
+        for column in layout.columns { try writer.cell(Secret(plain: column.name)) }
         try writer.endRow()
         let columns = layout.columns.map(\.column)
         for entry in entries.entries {
@@ -17,16 +15,12 @@ package enum CSVExport {
                 entries.leaveOutWhole("logins whose password is no text")
                 continue
             }
-            for (index, column) in columns.enumerated() {
-                let isFirst = index == 0
-                let isQuoted = layout.product == "firefox"
+            for column in columns {
                 switch column {
-                case .password: try writer.cell(entry.password, isFirst: isFirst, isQuoted: isQuoted)
-                case .otp: try writer.cell(entry.otp, isFirst: isFirst, isQuoted: isQuoted)
-                case .notes: try writer.cell(entry.notes, isFirst: isFirst, isQuoted: isQuoted)
-                default:
-                    try writer.cell(
-                        text(entry, column, layout.product), isFirst: isFirst, isQuoted: isQuoted)
+                case .password: try writer.cell(entry.password)
+                case .otp: try writer.cell(entry.otp)
+                case .notes: try writer.cell(entry.notes)
+                default: try writer.cell(Secret(plain: text(entry, column, layout.product)))
                 }
             }
             try writer.endRow()
@@ -69,36 +63,36 @@ package enum CSVExport {
 /// Writes comma-separated values (RFC 4180).
 private struct CSVWriter: ~Copyable {
     private var buffer: SecretBuffer
+    private let quotesAll: Bool
+    private var isFirst = true
 
-    init() throws(ImportError) { buffer = try secured(try SecretBuffer(capacity: 65_536)) }
-
-    mutating func cell(_ text: String, isFirst: Bool, isQuoted: Bool) throws(ImportError) {
-        try cell(try Secret(plain: text), isFirst: isFirst, isQuoted: isQuoted)
+    init(quotesAll: Bool) throws(ImportError) {
+        self.quotesAll = quotesAll
+        buffer = try secured(try SecretBuffer(capacity: 65_536))
     }
 
-    mutating func cell(_ secret: Secret?, isFirst: Bool, isQuoted: Bool) throws(ImportError) {
-        do throws(CryptoError) {
-            if !isFirst { try buffer.append(UInt8(ascii: ",")) }
-            guard let secret else { return }
-            try secret.withBytes { bytes throws(CryptoError) in
-                let needsQuotes = bytes.indices.contains { ",\"\n\r".utf8.contains(bytes[$0]) }
-                let hasBlank = bytes.count > 0 && (bytes[0] == 0x20 || bytes[bytes.count - 1] == 0x20)
-                guard needsQuotes || hasBlank || isQuoted else { return try buffer.append(bytes) }
-                try buffer.append(UInt8(ascii: "\""))
-                for index in bytes.indices {
-                    if bytes[index] == UInt8(ascii: "\"") { try buffer.append(bytes[index]) }
-                    try buffer.append(bytes[index])
-                }
-                try buffer.append(UInt8(ascii: "\""))
+    mutating func cell(_ secret: Secret?) throws(ImportError) { try secured(try write(secret)) }
+
+    private mutating func write(_ secret: Secret?) throws(CryptoError) {
+        if !isFirst { try buffer.append(UInt8(ascii: ",")) }
+        isFirst = false
+        try secret?.withBytes { bytes throws(CryptoError) in
+            let needsQuotes = bytes.indices.contains { ",\"\n\r".utf8.contains(bytes[$0]) }
+            let hasBlank = bytes.count > 0 && (bytes[0] == 0x20 || bytes[bytes.count - 1] == 0x20)
+            guard needsQuotes || hasBlank || quotesAll else { return try buffer.append(bytes) }
+            try buffer.append(UInt8(ascii: "\""))
+            for index in bytes.indices {
+                if bytes[index] == UInt8(ascii: "\"") { try buffer.append(bytes[index]) }
+                try buffer.append(bytes[index])
             }
-        } catch { throw .cryptography(error) }
+            try buffer.append(UInt8(ascii: "\""))
+        }
     }
 
     mutating func endRow() throws(ImportError) {
-        do throws(CryptoError) { try buffer.append([0x0d, 0x0a]) } catch { throw .cryptography(error) }
+        isFirst = true
+        try secured(try buffer.append([0x0d, 0x0a]))
     }
 
-    mutating func text() throws(ImportError) -> Secret {
-        do throws(CryptoError) { return Secret(try buffer.take()) } catch { throw .cryptography(error) }
-    }
+    mutating func text() throws(ImportError) -> Secret { try secured(Secret(try buffer.take())) }
 }

@@ -63,7 +63,7 @@ package struct ExportEntry: Sendable {
             if name == ImportNames.otp { otp = secret } else { fields.append((name, secret)) }
         }
         if let comment = item[.comment]?.text, !comment.isEmpty {
-            notes = Secret.ofText(comment)
+            notes = try? Secret(plain: comment)
         } else if let place = fields.firstIndex(where: { $0.name == "notes" }) {
             notes = fields.remove(at: place).secret
         }
@@ -112,9 +112,6 @@ extension Item {
 }
 
 extension Secret {
-    /// Makes a secret of an attribute's text; `nil` without memory.
-    fileprivate static func ofText(_ text: String) -> Secret? { try? Secret(plain: text) }
-
     /// Whether every reader of text accepts it: UTF-8 without control characters other than tabs and line ends.
     var isPlainText: Bool {
         withBytes { bytes in
@@ -151,8 +148,8 @@ package struct ExportedEntries: Sendable {
                 passkeys.append(passkey)
                 continue
             }
-            if let what = ExportedEntries.unsayable(item.itemClass) {
-                leaveOut(what)
+            guard [.genericPassword, .internetPassword].contains(item.itemClass) else {
+                leaveOut(item.itemClass == .key ? "keys" : "certificates")
                 continue
             }
             leaveOut("security domains", item.hasSecurityDomain ? 1 : 0)
@@ -162,38 +159,32 @@ package struct ExportedEntries: Sendable {
                 attachments.append((parent, name, item))
                 continue
             }
-            do throws(VaultError) {
-                if let source { places[source] = entries.count }
-                entries.append(try ExportEntry(item))
-            } catch { throw .outside(error) }
+            if let source { places[source] = entries.count }
+            entries.append(try outside { try ExportEntry(item) })
             progress(Double(index) / Double(items.count))
         }
         for (parent, name, item) in attachments {
-            do throws(VaultError) {
-                guard let content = try item.openedSecret() else { continue }
-                if let place = places[parent] {
-                    entries[place].attachments.append((name, content))
-                } else {
-                    var entry = try ExportEntry(item)
-                    entry.password = nil
-                    entry.attachments = [(name, content)]
-                    entries.append(entry)
-                }
-            } catch { throw .outside(error) }
+            guard let content = try item.opened(nil) else { continue }
+            if let place = places[parent] {
+                entries[place].attachments.append((name, content))
+            } else {
+                var entry = try outside { try ExportEntry(item) }
+                entry.password = nil
+                entry.attachments = [(name, content)]
+                entries.append(entry)
+            }
         }
         let accounts = passkeys.isEmpty ? [:] : self.accounts
         for passkey in passkeys {
-            do throws(VaultError) {
-                let portable = try PortablePasskey(passkey)
-                let parent = ExportedEntries.parent(of: passkey).flatMap { places[$0] }
-                let account = Account(user: passkey.names.user, domain: passkey.relyingParty)
-                if let place = parent ?? accounts[account] {
-                    entries[place].passkeys.append(portable)
-                } else {
-                    entries.append(ExportEntry(portable))
-                    lonePasskeys += 1
-                }
-            } catch { throw .outside(error) }
+            let portable = try outside { try PortablePasskey(passkey) }
+            let parent = ExportedEntries.parent(of: passkey).flatMap { places[$0] }
+            let account = Account(user: passkey.names.user, domain: passkey.relyingParty)
+            if let place = parent ?? accounts[account] {
+                entries[place].passkeys.append(portable)
+            } else {
+                entries.append(ExportEntry(portable))
+                lonePasskeys += 1
+            }
         }
     }
 
@@ -228,15 +219,6 @@ package struct ExportedEntries: Sendable {
         if let mark = source.lastIndex(of: "~"), Int(source[mark...].dropFirst()) != nil { source = source[..<mark] }
         guard source.hasSuffix(ImportNames.passkeySuffix) else { return nil }
         return String(source.dropLast(ImportNames.passkeySuffix.count))
-    }
-
-    /// Returns the name of a class that no format can represent; `nil` for other classes.
-    private static func unsayable(_ itemClass: ItemClass) -> String? {
-        switch itemClass {
-        case .genericPassword, .internetPassword: nil
-        case .certificate: "certificates"
-        case .key: "keys"
-        }
     }
 
     /// Returns the item's source and name as an attachment; `nil` if it is not an attachment.

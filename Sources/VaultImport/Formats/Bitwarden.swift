@@ -112,13 +112,8 @@ package enum Bitwarden {
     /// Reads the password history, whose entries have the end of their use, latest first.
     private static func readHistory(_ item: JSONValue, _ login: inout Login) throws(ImportError) {
         let entries = item["passwordHistory"]?.elements ?? []
-        login.olderVersions = entries.count
-        var since = login.created
-        for entry in entries.sorted(by: { ($0["lastUsedDate"]?.text ?? "") < ($1["lastUsedDate"]?.text ?? "") }) {
-            guard let password = try entry["password"]?.secret() else { continue }
-            login.olderPasswords.append(Login.OlderPassword(password: password, since: since))
-            since = entry["lastUsedDate"]?.date
-        }
+        let sorted = entries.sorted { ($0["lastUsedDate"]?.text ?? "") < ($1["lastUsedDate"]?.text ?? "") }
+        try login.addHistory(sorted, password: "password") { $0["lastUsedDate"]?.date }
     }
 
     /// Reads an entry with several secrets other than a password: one field each, by Bitwarden's names.

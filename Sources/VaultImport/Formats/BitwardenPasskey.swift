@@ -8,47 +8,36 @@ internal import VaultFormat
 /// A passkey that is not usable here becomes attributes and fields of the login, each named `passkey.NAME`, or
 /// `passkey.2.NAME` for a second one; earlier versions imported all of them so.
 enum BitwardenPasskey {
-    /// A member of Bitwarden's object, and its name among the attributes or fields of a login.
-    private struct Part {
-        let member: String
-        let name: String
-        let isPublic: Bool
+    /// The members of Bitwarden's object, in the order in which Bitwarden writes them.
+    private enum Member: String, CaseIterable {
+        case credential = "credentialId", keyType, algorithm = "keyAlgorithm", curve = "keyCurve", key = "keyValue"
+        case relyingParty = "rpId", userHandle, user = "userName", counter, relyingPartyName = "rpName"
+        case displayName = "userDisplayName", discoverable, created = "creationDate"
 
-        init(_ member: String, _ name: String, isPublic: Bool = true) {
-            (self.member, self.name, self.isPublic) = (member, name, isPublic)
+        /// The name among the attributes or fields of a login.
+        var name: String {
+            switch self {
+            case .keyType: "key-type"
+            case .algorithm: "key-algorithm"
+            case .curve: "key-curve"
+            case .relyingParty: "rp"
+            case .userHandle: "user-handle"
+            case .relyingPartyName: "rp-name"
+            case .displayName: "display-name"
+            case .created: "created"
+            case .credential: "credential"
+            case .key: "key"
+            case .user: "user"
+            case .counter, .discoverable: rawValue
+            }
         }
-    }
 
-    private enum Member {
-        static let credential = "credentialId"
-        static let keyType = "keyType"
-        static let algorithm = "keyAlgorithm"
-        static let curve = "keyCurve"
-        static let key = "keyValue"
-        static let relyingParty = "rpId"
-        static let userHandle = "userHandle"
-        static let user = "userName"
-        static let counter = "counter"
-        static let relyingPartyName = "rpName"
-        static let displayName = "userDisplayName"
-        static let discoverable = "discoverable"
-        static let created = "creationDate"
+        var isPublic: Bool { self != .key && self != .userHandle }
     }
 
     /// The values of all passkeys that Bitwarden makes.
-    private static let constants = [
-        (Member.keyType, "public-key"), (Member.algorithm, "ECDSA"), (Member.curve, "P-256"),
-    ]
-
-    /// The parts, in the order in which Bitwarden writes them.
-    private static let parts = [
-        Part(Member.credential, "credential"), Part(Member.keyType, "key-type"),
-        Part(Member.algorithm, "key-algorithm"), Part(Member.curve, "key-curve"),
-        Part(Member.key, "key", isPublic: false), Part(Member.relyingParty, "rp"),
-        Part(Member.userHandle, "user-handle", isPublic: false), Part(Member.user, "user"),
-        Part(Member.counter, "counter"), Part(Member.relyingPartyName, "rp-name"),
-        Part(Member.displayName, "display-name"), Part(Member.discoverable, "discoverable"),
-        Part(Member.created, "created"),
+    private static let constants: [(Member, String)] = [
+        (.keyType, "public-key"), (.algorithm, "ECDSA"), (.curve, "P-256"),
     ]
 
     // MARK: Reading
@@ -67,24 +56,24 @@ enum BitwardenPasskey {
     }
 
     private static func usable(_ passkey: JSONValue) throws(ImportError) -> PortablePasskey? {
-        func text(_ member: String) -> String { passkey[member]?.text ?? "" }
-        guard constants.allSatisfy({ text($0.0) == $0.1 }), let id = credentialID(text(Member.credential)),
-            let key = try passkey[Member.key]?.decodedBase64URL(),
-            let userHandle = try passkey[Member.userHandle]?.decodedBase64URL(),
-            let counter = UInt32(text(Member.counter))
+        func text(_ member: Member) -> String { passkey[member.rawValue]?.text ?? "" }
+        guard constants.allSatisfy({ text($0.0) == $0.1 }), let id = credentialID(text(.credential)),
+            let key = try passkey[Member.key.rawValue]?.decodedBase64URL(),
+            let userHandle = try passkey[Member.userHandle.rawValue]?.decodedBase64URL(),
+            let counter = UInt32(text(.counter))
         else { return nil }
         let names = Passkey.Names(
-            relyingParty: text(Member.relyingPartyName), user: text(Member.user), display: text(Member.displayName))
+            relyingParty: text(.relyingPartyName), user: text(.user), display: text(.displayName))
         // Bitwarden synchronizes every passkey, and tells sites so.
         var usable = try PortablePasskey.usable(
-            text(Member.relyingParty), names, credentialID: id, key: key, userHandle: userHandle, counter: counter,
+            text(.relyingParty), names, credentialID: id, key: key, userHandle: userHandle, counter: counter,
             isBackupEligible: true)
-        if let created = passkey[Member.created]?.text {
+        if let created = passkey[Member.created.rawValue]?.text {
             usable?.attributes[PortablePasskey.Statement.created] = created
         }
-        let discoverable = text(Member.discoverable)
+        let discoverable = text(.discoverable)
         if discoverable != "true" { usable?.attributes[PortablePasskey.Statement.discoverable] = discoverable }
-        for (member, value) in passkey.members where !parts.contains(where: { $0.member == member }) {
+        for (member, value) in passkey.members where Member(rawValue: member) == nil {
             usable?.fields[PortablePasskey.Statement.member + member] = try value.source()
         }
         return usable
@@ -115,9 +104,9 @@ enum BitwardenPasskey {
 
     private static func readParts(_ passkey: JSONValue, number: Int, _ login: inout Login) throws(ImportError) {
         for (member, value) in passkey.members {
-            let part = parts.first { $0.member == member }
+            let part = Member(rawValue: member)
             let name = prefix(number) + (part?.name ?? member)
-            if let part, part.isPublic {
+            if part?.isPublic == true {
                 login.addAttribute(name, value.text)
             } else {
                 login.addField(name, try value.secretOrSource())
@@ -138,14 +127,14 @@ enum BitwardenPasskey {
             // Without these two parts a passkey is unusable.
             guard names.contains(prefix + "key"), names.contains(prefix + "credential") else { return passkeys }
             var members: [(String, JSONOutput)] = []
-            for part in parts {
+            for part in Member.allCases {
                 var value = JSONOutput.secret(nil)
                 if let index = entry.fields.firstIndex(where: { $0.name == prefix + part.name }) {
                     value = .secret(entry.fields.remove(at: index).secret)
                 } else if let index = entry.attributes.firstIndex(where: { $0.name == prefix + part.name }) {
                     value = .text(entry.attributes.remove(at: index).value)
                 }
-                members.append((part.member, value))
+                members.append((part.rawValue, value))
             }
             passkeys.append(.object(members))
         }
@@ -169,21 +158,21 @@ enum BitwardenPasskey {
     static func value(of portable: PortablePasskey, created: String) -> JSONOutput {
         let passkey = portable.passkey
         // Foreign readers compare the identifiers as texts.
-        let texts = [
-            Member.credential: text(ofCredential: passkey.credentialID), Member.relyingParty: passkey.relyingParty,
-            Member.user: passkey.names.user, Member.counter: String(passkey.counter),
-            Member.relyingPartyName: passkey.names.relyingParty, Member.displayName: passkey.names.display,
-            Member.discoverable: portable.attributes[PortablePasskey.Statement.discoverable] ?? "true",
-            Member.created: portable.attributes[PortablePasskey.Statement.created] ?? created,
+        let texts: [Member: String] = [
+            .credential: text(ofCredential: passkey.credentialID), .relyingParty: passkey.relyingParty,
+            .user: passkey.names.user, .counter: String(passkey.counter),
+            .relyingPartyName: passkey.names.relyingParty, .displayName: passkey.names.display,
+            .discoverable: portable.attributes[PortablePasskey.Statement.discoverable] ?? "true",
+            .created: portable.attributes[PortablePasskey.Statement.created] ?? created,
         ].merging(constants) { first, _ in first }
-        let members = parts.map { part -> (String, JSONOutput) in
-            switch part.member {
-            case Member.key: (part.member, .base64URL(portable.key))
-            case Member.userHandle: (part.member, .base64URL(portable.userHandle))
-            default: (part.member, texts[part.member].map { $0.isEmpty ? .json("null") : .text($0) } ?? .json("null"))
+        let members = Member.allCases.map { member -> (String, JSONOutput) in
+            switch member {
+            case .key: (member.rawValue, .base64URL(portable.key))
+            case .userHandle: (member.rawValue, .base64URL(portable.userHandle))
+            default: (member.rawValue, texts[member].map { $0.isEmpty ? .secret(nil) : .text($0) } ?? .secret(nil))
             }
         }
         // Another product's member may have the name of one of Bitwarden's.
-        return .object(members + portable.furtherMembers { name in !parts.contains { $0.member == name } })
+        return .object(members + portable.furtherMembers { Member(rawValue: $0) == nil })
     }
 }

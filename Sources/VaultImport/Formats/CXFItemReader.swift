@@ -170,24 +170,21 @@ struct CXFItemReader {
     }
 
     private mutating func readTimeCode(_ credential: JSONValue, _ number: Int) throws(ImportError) {
-        guard let code = try CXFTimeCode(credential) else {
-            for (member, value) in credential.members where member != "type" {
-                login.addField(
-                    "\(CXFNames.numbered(CXFTimeCode.type, number)).\(member)", try CXFCredential.value(of: value))
+        let code = try CXFTimeCode(credential)
+        if let code {
+            var text = try code.text()
+            // The text must be that of the seed that other readers see.
+            if number == 1, let stated = own.otp,
+                let other = try secured(try CXFTimeCode(stated)), other.isEqual(to: code)
+            {
+                text = stated
             }
-            return
+            login.addField(CXFNames.numbered(ImportNames.otp, number), text)
         }
-        var text = try code.text()
-        // The text must be that of the seed that other readers see.
-        if number == 1, let stated = own.otp,
-            let other = try secured(try CXFTimeCode(stated)), other.isEqual(to: code)
-        {
-            text = stated
-        }
-        login.addField(CXFNames.numbered(ImportNames.otp, number), text)
-        for (member, value) in credential.members where !CXFTimeCode.members.contains(member) {
-            login.addField(
-                "\(CXFNames.numbered(CXFTimeCode.type, number)).\(member)", try CXFCredential.value(of: value))
+        let known = code == nil ? ["type"] : CXFTimeCode.members
+        let prefix = CXFNames.numbered(CXFTimeCode.type, number) + "."
+        for (member, value) in credential.members where !known.contains(member) {
+            login.addField(prefix + member, try CXFCredential.value(of: value))
         }
     }
 

@@ -155,13 +155,8 @@ package struct OnePassword {
     /// Reads the password history, whose entries have the end of their use.
     private static func readHistory(_ details: JSONValue?, _ login: inout Login) throws(ImportError) {
         let entries = details?["passwordHistory"]?.elements ?? []
-        login.olderVersions = entries.count
-        var since = login.created
-        for entry in entries.sorted(by: { ($0["time"]?.integer ?? 0) < ($1["time"]?.integer ?? 0) }) {
-            guard let password = try entry["value"]?.secret() else { continue }
-            login.olderPasswords.append(Login.OlderPassword(password: password, since: since))
-            since = entry["time"]?.time
-        }
+        let sorted = entries.sorted { ($0["time"]?.integer ?? 0) < ($1["time"]?.integer ?? 0) }
+        try login.addHistory(sorted, password: "value") { $0["time"]?.time }
     }
 
     private static func readAttachments(

@@ -85,6 +85,21 @@ package struct Login: Sendable {
         if let secret, !secret.isEmpty { fields.append((name, secret)) }
     }
 
+    /// - Parameters:
+    ///   - entries: oldest first.
+    ///   - end: returns the end of an entry's use.
+    mutating func addHistory(
+        _ entries: [JSONValue], password: String, end: (JSONValue) -> Date?
+    ) throws(ImportError) {
+        olderVersions = entries.count
+        var since = created
+        for entry in entries {
+            guard let password = try entry[password]?.secret() else { continue }
+            olderPasswords.append(OlderPassword(password: password, since: since))
+            since = end(entry)
+        }
+    }
+
     mutating func addAttribute(_ name: String, _ value: String?) {
         if let value, !value.isEmpty { attributes.append((name, value)) }
     }
