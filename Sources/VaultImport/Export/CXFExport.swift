@@ -113,7 +113,7 @@ package enum CXFExport {
 }
 
 extension UUID {
-    fileprivate var bytes: [UInt8] {
+    var bytes: [UInt8] {
         VaultFormat.bytes(hexadecimal: uuidString.lowercased().filter { $0 != "-" }) ?? []
     }
 }

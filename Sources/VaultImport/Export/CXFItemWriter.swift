@@ -110,7 +110,7 @@ struct CXFItemWriter {
             let isEmpty = entry.user.isEmpty && entry.password?.isEmpty ?? true
             let isAlone = try !hasOthers() && counts.isEmpty
             if !isEmpty || isAlone {
-                let user = entry.user.isEmpty ? nil : try Secret(text: entry.user)
+                let user = entry.user.isEmpty ? nil : try Secret(copying: entry.user)
                 add(.basic, ["username": user, "password": entry.password])
             }
             addNotes()
@@ -193,8 +193,8 @@ struct CXFItemWriter {
         if entry.attributes.contains(where: { $0 == (CXFNames.confirmation, "true") }) {
             entry.booleans.insert(CXFNames.confirmation)
         }
-        var values = ["keyType": try Secret(text: key.type), "privateKey": try key.key.encodedBase64URL()]
-        if !key.comment.isEmpty { values["keyComment"] = try Secret(text: key.comment) }
+        var values = ["keyType": try Secret(copying: key.type), "privateKey": try key.key.encodedBase64URL()]
+        if !key.comment.isEmpty { values["keyComment"] = try Secret(copying: key.comment) }
         for (member, _) in CXFCredential.sshKey.members where values[member] == nil && member != "keyComment" {
             values[member] = takeField(CXFCredential.sshKey.prefix(1) + member)
         }

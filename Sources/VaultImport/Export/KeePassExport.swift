@@ -125,7 +125,7 @@ package enum KeePassExport {
 
         private mutating func write(_ entry: ExportEntry) throws(CryptoError) {
             try buffer.append("<Entry>")
-            let own = Data(bytes(hexadecimal: entry.id.uuidString.lowercased().filter { $0 != "-" }) ?? [])
+            let own = Data(entry.id.bytes)
             let kept = entry.id(in: "kdbx").flatMap { Data(base64Encoded: $0) }
             try element("UUID", (kept?.count == 16 ? kept ?? own : own).base64EncodedString())
             let tags = entry.attributes.first { $0.name == "tags" }?.value
@@ -143,11 +143,9 @@ package enum KeePassExport {
             try string("URL", entry.urls.first ?? "")
             try string("Password", entry.password, isProtected: true)
             try string("Notes", entry.notes, isProtected: false)
-            for (index, url) in entry.urls.dropFirst().enumerated() {
-                try string(index == 0 ? "KP2A_URL" : "KP2A_URL_\(index)", url)
-            }
-            var names: Set<String> = ["Title", "UserName", "URL", "Password", "Notes", "otp"]
-            for index in 0..<max(entry.urls.count, 1) { names.insert(index == 0 ? "KP2A_URL" : "KP2A_URL_\(index)") }
+            let urlKeys = (0..<max(entry.urls.count, 1)).map { $0 == 0 ? "KP2A_URL" : "KP2A_URL_\($0)" }
+            for (key, url) in zip(urlKeys, entry.urls.dropFirst()) { try string(key, url) }
+            var names = Set(["Title", "UserName", "URL", "Password", "Notes", "otp"] + urlKeys)
             // Keys must be unique within an entry, and these have a meaning.
             func taking(_ name: String) -> String {
                 var (taken, number) = (name, 2)

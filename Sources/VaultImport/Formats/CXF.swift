@@ -56,10 +56,8 @@ package enum CXF {
             return accounts.elements
         }
         if isAccount(root) { return [root] }
-        let guess = FormatGuess.format(of: document.content).flatMap { $0 == "cxf" ? nil : $0 }
         throw .otherFormat(
-            "this is no CXF: it has no accounts",
-            hint: guess.map { "it seems to be \($0): 'vault import \($0) FILE'" })
+            "this is no CXF: it has no accounts", hint: FormatGuess.hint(of: document, otherThan: "cxf"))
     }
 
     /// Returns whether a value is an account alone.

@@ -20,6 +20,12 @@ package enum FormatGuess {
         return CSVLayout.of(header.cells.map { reader.text($0) }) == nil ? nil : "csv"
     }
 
+    /// Returns the hint that names the format of a file, if another one than its reader expected.
+    static func hint(of document: Document, otherThan expected: String? = nil) -> String? {
+        guard let format = format(of: document.content), format != expected else { return nil }
+        return "it seems to be \(format): 'vault import \(format) FILE'"
+    }
+
     private static func json(_ document: Document) -> String? {
         guard let root = try? JSONValue(document) else { return nil }
         if root["db"] != nil, root["header"] != nil { return "aegis" }

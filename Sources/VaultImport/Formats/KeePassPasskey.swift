@@ -123,7 +123,7 @@ enum KeePassPasskey {
             pem = try PEM.encoded(portable.key)
         }
         var secrets = [
-            (Name.credential, try Secret(text: id)), (Name.key, pem),
+            (Name.credential, try Secret(copying: id)), (Name.key, pem),
             (Name.userHandle, try portable.userHandle.encodedBase64URL()),
         ]
         if let key = portable.pseudoRandomKey {

@@ -309,30 +309,32 @@ final class KeePassXML {
     /// Converts the seeds of one-time passwords in the formats of older versions of KeePassXC, of KeePass itself and of
     /// a plugin. A seed with parameters that no URI can express, such as Steam's alphabet, stays unchanged.
     private func addSeed(to entry: inout Entry) throws(ImportError) {
-        let place = entry.login.fields.firstIndex { $0.name == ImportNames.otp }
+        let login = entry.login
+        func uri(_ key: Secret, _ parameters: [(String, String)]) throws(ImportError) -> Secret {
+            try OTPAuth.uri(issuer: login.title, account: login.user, key: key, parameters)
+        }
+        let place = login.fields.firstIndex { $0.name == ImportNames.otp }
         if let seed = entry.seed {
-            let encoder = entry.settings?.split(separator: ";").dropFirst().first
-            if place == nil, encoder.map({ Int($0) != nil }) ?? true {
-                entry.login.addField(ImportNames.otp, try OTPAuth.uri(entry.login, seed, settings: entry.settings))
+            // The format of KeePassXC before 2.5: `period;digits`, or an encoder.
+            let settings = (entry.settings ?? "").split(separator: ";").prefix(2).map { Int($0).map(String.init) }
+            if place == nil, settings.count < 2 || settings[1] != nil {
+                let parameters = zip(["period", "digits"], settings).map { ($0, $1 ?? "") }
+                entry.login.addField(ImportNames.otp, try uri(seed, parameters))
             } else {
                 entry.login.addField("TOTP Seed", seed)
                 entry.login.addAttribute("TOTP Settings", entry.settings)
             }
-        } else if let place, let parts = OTPAuth.parameters(entry.login.fields[place].secret) {
+        } else if let place, let parts = OTPAuth.parameters(login.fields[place].secret) {
             // KeeOtp: key=…&step=…&size=…
-            entry.login.fields[place].secret = try OTPAuth.uri(
-                issuer: entry.login.title, account: entry.login.user, key: parts.key,
-                [("period", parts.others["step"] ?? ""), ("digits", parts.others["size"] ?? "")])
-        } else if place == nil, let seed = entry.login.fields.first(where: { $0.name == "TimeOtp-Secret-Base32" }) {
-            func setting(_ name: String) -> String { entry.login.attributes.first { $0.name == name }?.value ?? "" }
-            entry.login.addField(
-                ImportNames.otp,
-                try OTPAuth.uri(
-                    issuer: entry.login.title, account: entry.login.user, key: seed.secret,
-                    [
-                        ("digits", setting("TimeOtp-Length")), ("period", setting("TimeOtp-Period")),
-                        ("algorithm", setting("TimeOtp-Algorithm").replacing("HMAC-SHA-", with: "SHA")),
-                    ]))
+            let (period, digits) = (parts.others["step"] ?? "", parts.others["size"] ?? "")
+            entry.login.fields[place].secret = try uri(parts.key, [("period", period), ("digits", digits)])
+        } else if place == nil, let seed = login.fields.first(where: { $0.name == "TimeOtp-Secret-Base32" }) {
+            func setting(_ name: String) -> String { login.attributes.first { $0.name == name }?.value ?? "" }
+            let parameters = [
+                ("digits", setting("TimeOtp-Length")), ("period", setting("TimeOtp-Period")),
+                ("algorithm", setting("TimeOtp-Algorithm").replacing("HMAC-SHA-", with: "SHA")),
+            ]
+            entry.login.addField(ImportNames.otp, try uri(seed.secret, parameters))
         }
     }
 

@@ -118,17 +118,6 @@ package enum OTPAuth {
         let others = rest.split(separator: "&").map { $0.split(separator: "=", maxSplits: 1).map(String.init) }
         return (Secret(bytes), Dictionary(others.filter { $0.count == 2 }.map { ($0[0], $0[1]) }) { first, _ in first })
     }
-
-    /// - Parameter settings: the format of KeePassXC before 2.5: `period;digits`.
-    static func uri(_ login: Login, _ key: Secret, settings: String?) throws(ImportError) -> Secret {
-        let parts = (settings ?? "").split(separator: ";")
-        return try uri(
-            issuer: login.title, account: login.user, key: key,
-            [
-                ("period", parts.first.flatMap { Int($0) }.map(String.init) ?? ""),
-                ("digits", parts.dropFirst().first.flatMap { Int($0) }.map(String.init) ?? ""),
-            ])
-    }
 }
 
 extension Span<UInt8> {

@@ -190,14 +190,9 @@ package struct PassStore {
         let lines = document.lines
         // A header that gopass wrote for some time.
         let hasHeader = lines.first.map { document.text($0) == "GOPASS-SECRET-1.0" } ?? false
-        var isFirst = !hasHeader
+        if !hasHeader, let first = lines.first, !first.isEmpty { login.password = try document.secret(first) }
         var rest = try secured(try SecretBuffer())
-        for line in lines.dropFirst(hasHeader ? 1 : 0) {
-            if isFirst {
-                isFirst = false
-                if !line.isEmpty { login.password = try document.secret(line) }
-                continue
-            }
+        for line in lines.dropFirst() {
             if try take(line, document, &login) { continue }
             try secured(try secret.withBytes { bytes throws(CryptoError) in try rest.append(bytes.extracting(line)) })
             try secured(try rest.append(0x0a))

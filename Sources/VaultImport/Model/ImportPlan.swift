@@ -153,7 +153,7 @@ package struct ImportPlan {
         for (number, login) in logins.enumerated() {
             entry = number
             report.olderVersions += login.olderVersions
-            if let flaw = flaws[number] { note(login, .skipped, flaw) }
+            if let flaw = flaws[number] { note(login, login.title, login.user, "", .skipped, flaw) }
             var login = login
             while next < wishes.count, wishes[next].login == number {
                 if matches.ambiguous.contains(next), !replaces {
@@ -314,10 +314,6 @@ package struct ImportPlan {
         note(
             login, item.server ?? item.service ?? "", item.account ?? "", item.userAttributes[ImportNames.source] ?? "",
             outcome, reason)
-    }
-
-    private mutating func note(_ login: Login, _ outcome: ImportReport.Outcome, _ reason: String) {
-        note(login, login.title, login.user, "", outcome, reason)
     }
 
     private mutating func note(

@@ -143,7 +143,7 @@ extension Secret {
     }
 
     /// Makes a secret of text that was not secret at its source.
-    convenience init(text: String) throws(CryptoError) {
+    convenience init(copying text: String) throws(CryptoError) {
         let bytes = Array(text.utf8)
         self.init(try SecretBytes(copying: bytes.span))
     }

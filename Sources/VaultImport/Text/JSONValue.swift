@@ -26,9 +26,7 @@ package struct JSONValue {
     /// - Throws: `.otherFormat` if the file is not JSON, with a guess of its format.
     init(ofExport document: Document) throws(ImportError) {
         guard let first = document.first, "{[".utf8.contains(first) else {
-            let format = FormatGuess.format(of: document.content)
-            throw .otherFormat(
-                "this is not JSON", hint: format.map { "it seems to be \($0): 'vault import \($0) FILE'" })
+            throw .otherFormat("this is not JSON", hint: FormatGuess.hint(of: document))
         }
         try self.init(document)
     }
