@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #define _GNU_SOURCE
 #include "CCurl.h"
+#include "wiping.h"
 #include <dlfcn.h>
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
 
 typedef struct curl curl;
 typedef struct multi multi;
@@ -69,31 +67,6 @@ struct ccurl {
     atomic_int is_stopped;
     char error[256];
 };
-
-// The length precedes each block, for the wiping; 16 bytes keep the alignment.
-static void *allocate(size_t length) {
-    if (length > SIZE_MAX - 16) return NULL;
-    size_t *block = malloc(length + 16);
-    if (!block) return NULL;
-    *block = length;
-    return (char *)block + 16;
-}
-
-static void release(void *pointer) {
-    if (!pointer) return;
-    char *block = (char *)pointer - 16;
-    explicit_bzero(pointer, *(size_t *)block);
-    free(block);
-}
-
-static void *reallocate(void *pointer, size_t length) {
-    void *larger = allocate(length);
-    if (!larger || !pointer) return larger;
-    size_t old = *(size_t *)((char *)pointer - 16);
-    memcpy(larger, pointer, old < length ? old : length);
-    release(pointer);
-    return larger;
-}
 
 static void *allocate_zeros(size_t count, size_t length) {
     if (length && count > SIZE_MAX / length) return NULL;

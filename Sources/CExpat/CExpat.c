@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #define _GNU_SOURCE
 #include "CExpat.h"
+#include "../CCurl/wiping.h"
 #include <dlfcn.h>
-#include <stdlib.h>
-#include <stdint.h>
-#include <string.h>
 
 typedef struct expat expat;
 typedef struct {
@@ -31,31 +29,6 @@ struct cexpat_parser {
     cexpat_handlers handlers;
     int result;
 };
-
-// The length stands before each block, so that it can be wiped; 16 bytes keep the alignment.
-static void *allocate(size_t length) {
-    if (length > SIZE_MAX - 16) return NULL;
-    size_t *block = malloc(length + 16);
-    if (!block) return NULL;
-    *block = length;
-    return (char *)block + 16;
-}
-
-static void release(void *pointer) {
-    if (!pointer) return;
-    char *block = (char *)pointer - 16;
-    explicit_bzero(pointer, *(size_t *)block);
-    free(block);
-}
-
-static void *reallocate(void *pointer, size_t length) {
-    void *larger = allocate(length);
-    if (!larger || !pointer) return larger;
-    size_t old = *(size_t *)((char *)pointer - 16);
-    memcpy(larger, pointer, old < length ? old : length);
-    release(pointer);
-    return larger;
-}
 
 static int load(void) {
     if (lib.error) return 1;
