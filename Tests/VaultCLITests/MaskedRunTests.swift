@@ -81,7 +81,8 @@ struct MaskedRunTests {
     @Test func `the shell stops the command and goes on with it, and an interrupt ends it`() throws {
         let shell = try Self.shell()
         let terminal = try PseudoTerminal(
-            ["--default-signal", "TERM=dumb", "PS1=ready> ", "bash", "--norc", "-i"], in: shell, program: "/usr/bin/env", columns: 200)
+            ["--default-signal", "TERM=dumb", "PS1=ready> ", "bash", "--norc", "-i"], in: shell,
+            program: "/usr/bin/env", columns: 200)
         try terminal.wait(for: "ready> ")
         terminal.type("\(Self.run) sh -c 'echo $S-$S; cat'\n")
         try terminal.wait(for: "<concealed by vault>-<concealed by vault>")
@@ -107,7 +108,8 @@ struct MaskedRunTests {
     @Test func `a program that stops itself stops the whole`() throws {
         let shell = try Self.shell()
         let terminal = try PseudoTerminal(
-            ["--default-signal", "TERM=dumb", "PS1=ready> ", "bash", "--norc", "-i"], in: shell, program: "/usr/bin/env", columns: 200)
+            ["--default-signal", "TERM=dumb", "PS1=ready> ", "bash", "--norc", "-i"], in: shell,
+            program: "/usr/bin/env", columns: 200)
         try terminal.wait(for: "ready> ")
         terminal.type("\(Self.run) sh -c 'printf before-that; kill -STOP $$; echo back'\n")
         try terminal.wait(for: "before-that\r\n")

@@ -11,10 +11,13 @@ final class PseudoTerminal {
     private let master: Int32
     private let slave: Int32
     private let process = Process()
+    /// Whose home lasts as long as the command.
+    private let shell: Shell
     private(set) var screen = ""
 
     /// - Parameter program: The program to run; `nil` for the command itself.
     init(_ arguments: [String], in shell: Shell, program: String? = nil, columns: UInt16? = nil) throws {
+        self.shell = shell
         // Glibc's posix_openpt and related functions are not imported, so these ioctls (TIOCSPTLCK, TIOCGPTN) replace
         // them.
         master = open("/dev/ptmx", O_RDWR | O_NOCTTY)
