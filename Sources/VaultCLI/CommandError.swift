@@ -4,6 +4,7 @@ internal import Vault
 internal import VaultCrypto
 internal import VaultFormat
 internal import VaultStorage
+internal import VaultSystem
 
 /// The exit codes, on which scripts rely.
 enum ExitStatus: Int32, CaseIterable {
@@ -80,6 +81,18 @@ struct CommandError: Error {
     static func noSuchItem(hint: String?) -> CommandError {
         CommandError(.notFound, VaultError.itemNotFound.text, hint: hint)
     }
+}
+
+extension CommandError {
+    /// - Parameter task: the task at which the system failed, such as "open a file".
+    static func cannot(_ task: String, _ errno: Errno) -> CommandError {
+        CommandError(.inputOutput, "cannot \(task): \(errno.text)")
+    }
+}
+
+/// Calls the system for a task, which the error names.
+func attempt<R: ~Copyable>(_ task: @autoclosure () -> String, _ call: @autoclosure () throws(Errno) -> R) throws -> R {
+    do throws(Errno) { return try call() } catch { throw CommandError.cannot(task(), error) }
 }
 
 /// The exit code of a library's error, and the hint to the user.

@@ -145,6 +145,8 @@ package enum CommandLineTool {
         case let error as CryptoError: CommandError(error)
         case let error as SyncError: CommandError(error)
         case let error as SecurityKeyError: CommandError(error)
+        case let error as ValueFormatError: CommandError(error)
+        case let error as OneTimePasswordError: CommandError(error)
         case _ where VaultCommand.exitCode(for: error) == .success: nil
         default: CommandError(.usage, plain(VaultCommand.message(for: error)), hint: Suggestion.help(for: command))
         }

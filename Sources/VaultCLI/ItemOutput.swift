@@ -50,24 +50,15 @@ struct ItemOutput: Encodable {
 
     /// Returns the object as JSON; a secret stays in locked memory until it is written.
     func json(revealing secret: Secret?) throws -> SecretBytes {
-        let encoder = JSONEncoder()
-        encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
-        let object = JSONText.escaped(Array(try encoder.encode(self)).span)
+        let object = try Output.encoded(self)
         guard let secret else { return try SecretBytes(copying: object.span) }
-        return try secret.withBytes { bytes in
-            // A character of two bytes may become six.
-            var text = try SecretBuffer(capacity: object.count + 6 * bytes.count + 64)
-            try text.append(object.dropLast())
-            if bytes.isUTF8 {
-                try text.append(Array(",\"secret\":\"".utf8))
-                try text.append(shownEscaping: bytes)
-            } else {
-                try text.append(Array(",\"secretBase64\":\"".utf8))
-                try text.append(base64: bytes)
-            }
-            try text.append(Array("\"}".utf8))
-            return try text.take()
-        }
+        // A character of two bytes may become six.
+        var text = try SecretBuffer(capacity: object.count + 6 * secret.count + 64)
+        try text.append(object.dropLast())
+        try text.append(",")
+        try text.append(member: secret)
+        try text.append("}")
+        return try text.take()
     }
 }
 
@@ -75,6 +66,20 @@ extension SecretBuffer {
     /// Appends UTF-8 as the content of a JSON string (RFC 8259), safe for a terminal.
     mutating func append(shownEscaping bytes: Span<UInt8>) throws(CryptoError) {
         try append(escaping: bytes) { $0.isObeyed }
+    }
+
+    /// Appends a secret as a member of a JSON object.
+    mutating func append(member secret: Secret) throws(CryptoError) {
+        try secret.withBytes { bytes throws(CryptoError) in
+            if bytes.isUTF8 {
+                try append("\"secret\":\"")
+                try append(shownEscaping: bytes)
+            } else {
+                try append("\"secretBase64\":\"")
+                try append(base64: bytes)
+            }
+            try append("\"")
+        }
     }
 }
 

@@ -1,9 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
+internal import ArgumentParser
 internal import FoundationEssentials
 internal import Glibc
 internal import SystemPackage
 internal import Vault
+internal import VaultCrypto
 internal import VaultSystem
+
+/// The option for programs that read the output.
+struct JSONOption: ParsableArguments {
+    @Flag(help: "Print JSON.")
+    var json = false
+}
 
 /// Writes results to standard output, and everything else to standard error.
 enum Output {
@@ -14,9 +22,7 @@ enum Output {
     static func write(
         _ bytes: Span<UInt8>, to descriptor: Int32 = STDOUT_FILENO, as name: String = "the output"
     ) throws {
-        do throws(Errno) { try Descriptor.write(bytes, to: descriptor) } catch {
-            throw CommandError(.inputOutput, "cannot write \(name): \(error.text)")
-        }
+        try attempt("write \(name)", try Descriptor.write(bytes, to: descriptor))
     }
 
     static func write(_ text: String) throws { try write(Array(text.utf8).span) }
@@ -25,10 +31,27 @@ enum Output {
 
     /// Writes a value as JSON with stable keys, followed by a newline.
     static func json(_ value: some Encodable) throws {
+        try write(encoded(value).span)
+        try write("\n")
+    }
+
+    /// Writes a JSON array, whose elements may have secrets.
+    static func array<Element>(
+        _ elements: [Element], separator: String = ",\n ", _ json: (Element) throws -> SecretBytes
+    ) throws {
+        try write("[")
+        for (index, element) in elements.enumerated() {
+            if index > 0 { try write(separator) }
+            try json(element).withBytes { try write($0) }
+        }
+        try write("]\n")
+    }
+
+    /// Returns a value as JSON with stable keys, safe for a terminal.
+    static func encoded(_ value: some Encodable) throws -> [UInt8] {
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
-        try write(JSONText.escaped(Array(try encoder.encode(value)).span).span)
-        try write("\n")
+        return JSONText.escaped(Array(try encoder.encode(value)).span)
     }
 
     /// Reports on a change that is made and durable: a failure from here on says that the change stands.

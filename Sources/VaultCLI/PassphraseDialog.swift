@@ -35,7 +35,7 @@ final class PassphraseDialog {
         prompter = PassphraseDialog.prompter(place)
     }
 
-    private static func prompter(_ place: PromptPlace) -> Prompter {
+    static func prompter(_ place: PromptPlace) -> Prompter {
         Prompter(place, program: ProcessEnvironment.variable("VAULT_PINENTRY"))
     }
 

@@ -5,18 +5,32 @@ internal import Glibc
 internal import SystemPackage
 internal import Vault
 internal import VaultCrypto
+internal import VaultFormat
 internal import VaultSystem
 
 /// A directory in memory that only the user can read, for programs that read secrets only from files. The files are
 /// overwritten and removed at the end, even if this process is killed.
 struct Scratch: ~Copyable {
-    let path: String
+    private let path: String
     private let unfinished: DirectoryGuard
 
+    /// Runs the body with the path of a directory, and wipes the directory.
+    ///
     /// - Throws: code 30 if no directory is in memory.
-    static func make() throws -> Scratch {
+    static func withPath<R>(_ body: (String) throws -> R) throws -> R {
+        let scratch = try make()
+        let result: R
+        do { result = try body(scratch.path) } catch {
+            scratch.wipe()
+            throw error
+        }
+        scratch.wipe()
+        return result
+    }
+
+    private static func make() throws -> Scratch {
         for place in ["/dev/shm", RuntimeDirectory.ofProcess?.string].compactMap({ $0 }) where isInMemory(place) {
-            let path = place + "/vault.tmp-" + hexadecimalName()
+            let path = place + "/vault.tmp-" + hexadecimal(SystemRandom().bytes(16))
             let unfinished = try DirectoryGuard(path)
             do throws(Errno) { try Names.makeDirectory(path) } catch {
                 unfinished.letGo()
@@ -33,10 +47,6 @@ struct Scratch: ~Copyable {
         self.unfinished = unfinished
     }
 
-    private static func hexadecimalName() -> String {
-        String(UInt64.random(in: 0...UInt64.max), radix: 16) + String(UInt64.random(in: 0...UInt64.max), radix: 16)
-    }
-
     private static func isInMemory(_ directory: String) -> Bool {
         guard let opened = try? Descriptor(opening: directory, O_RDONLY | O_DIRECTORY) else { return false }
         // TMPFS_MAGIC and RAMFS_MAGIC
@@ -44,14 +54,14 @@ struct Scratch: ~Copyable {
     }
 
     /// Overwrites and removes all files.
-    consuming func wipe() {
+    private consuming func wipe() {
         for name in (try? FileTree.names(below: path)) ?? [] { Scratch.overwrite(path + "/" + name) }
         try? FileManager.default.removeItem(atPath: path)
         unfinished.letGo()
     }
 
     /// Overwrites a file's bytes with zeros.
-    static func overwrite(_ file: String) {
+    private static func overwrite(_ file: String) {
         guard let opened = try? Descriptor(opening: file, O_WRONLY | O_NOFOLLOW), let size = opened.regularFile?.size
         else { return }
         overwrite(opened.number, size)
@@ -71,10 +81,7 @@ struct Scratch: ~Copyable {
 
     /// Creates a file with mode 0600; fails if it exists.
     static func write(_ bytes: Span<UInt8>, to file: String) throws {
-        let made: Descriptor
-        do throws(Errno) { made = try Descriptor(making: file) } catch {
-            throw CommandError(.inputOutput, "cannot make a file: \(error.text)")
-        }
+        let made = try attempt("make a file", try Descriptor(making: file))
         try Output.write(bytes, to: made.number, as: "a file")
     }
 }

@@ -49,16 +49,13 @@ enum SecretReader {
             return try buffer.withMutableBytes { bytes throws(Errno) in
                 try Descriptor.read(descriptor, into: &bytes, from: start)
             }
-        } catch { throw CommandError(.inputOutput, "cannot read the input: \(error.text)") }
+        } catch { throw CommandError.cannot("read the input", error) }
     }
 
     static func read(file path: String, limit: Int, tooLong: any Error, warnsOfReaders: Bool = false) throws
         -> SecretBytes
     {
-        let file: Descriptor
-        do throws(Errno) { file = try Descriptor(opening: path, O_RDONLY) } catch {
-            throw CommandError(.inputOutput, "cannot open '\(path.printable)': \(error.text)")
-        }
+        let file = try attempt("open '\(path.printable)'", try Descriptor(opening: path, O_RDONLY))
         if warnsOfReaders, let mode = file.regularFile?.mode, mode & 0o077 != 0 {
             Output.warn("others may read '\(path.printable)'")
         }
@@ -68,7 +65,7 @@ enum SecretReader {
 
 /// The sources of the passphrase.
 struct PassphraseOptions: ParsableArguments {
-    @Option(help: ArgumentHelp("Read the passphrase from this file.", valueName: "file"), completion: .file())
+    @Option(file: "Read the passphrase from this file.")
     var passphraseFile: String?
 
     @Option(help: ArgumentHelp("Read the passphrase from this descriptor.", valueName: "number"))
@@ -133,7 +130,7 @@ struct PassphraseOptions: ParsableArguments {
 
 /// The sources of an item's secret: never an argument.
 struct SecretOptions: ParsableArguments {
-    @Option(help: ArgumentHelp("Read the secret from this file, exactly.", valueName: "file"), completion: .file())
+    @Option(file: "Read the secret from this file, exactly.")
     var file: String?
 
     @Option(help: ArgumentHelp("Read the secret from this descriptor, exactly.", valueName: "number"))

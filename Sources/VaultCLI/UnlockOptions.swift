@@ -8,15 +8,10 @@ internal import VaultFormat
 struct UnlockOptions: ParsableArguments {
     @OptionGroup var passphrase: PassphraseOptions
 
-    @Option(
-        help: ArgumentHelp(
-            "Unlock with this key file; with a passphrase as well if the vault requires both.", valueName: "file"),
-        completion: .file())
+    @Option(file: "Unlock with this key file; with a passphrase as well if the vault requires both.")
     var keyFile: String?
 
-    @Option(
-        help: ArgumentHelp("Unlock with the recovery code in this file; - for a prompt.", valueName: "file"),
-        completion: .file())
+    @Option(file: "Unlock with the recovery code in this file; - for a prompt.")
     var recoveryCodeFile: String?
 
     @OptionGroup var securityKey: SecurityKeyOptions
@@ -66,15 +61,14 @@ struct UnlockOptions: ParsableArguments {
     /// Opens something with the available secret. After a wrong passphrase at a prompt the user has two more attempts.
     ///
     /// - Parameters:
-    ///   - machine: reads the secret kept by this machine; `nil` to skip it.
+    ///   - asksMachine: whether to take the secret that this machine keeps.
     ///   - open: receives the secret; throws `.storage(.wrongPassphrase)` if it is wrong.
     func opening<R>(
-        _ target: UnlockTarget, machine: (() throws(VaultError) -> UnlockingSecret?)? = nil,
-        _ open: (UnlockingSecret) throws -> R
+        _ target: UnlockTarget, asksMachine: Bool = false, _ open: (UnlockingSecret) throws -> R
     ) throws -> R {
         var tries = 3
         while true {
-            let (secret, origin) = try secret(for: target, machine: machine)
+            let (secret, origin) = try secret(for: target, asksMachine: asksMachine)
             do { return try open(secret) } catch VaultError.storage(.wrongPassphrase) where origin != .given {
                 guard origin == .typed else { throw UnlockOptions.wrongSecurityKey }
                 tries -= 1
@@ -97,9 +91,7 @@ struct UnlockOptions: ParsableArguments {
     }
 
     /// Returns the secret, and where it is from.
-    private func secret(
-        for target: UnlockTarget, machine: (() throws(VaultError) -> UnlockingSecret?)?
-    ) throws -> (UnlockingSecret, Origin) {
+    private func secret(for target: UnlockTarget, asksMachine: Bool) throws -> (UnlockingSecret, Origin) {
         if securityKey.isNamed { return (try securityKeySecret(for: target), .securityKey) }
         if let file = recoveryCodeFile { return (.recoveryCode(try UnlockOptions.recoveryCode(file)), .given) }
         let isPassphraseFirst = keyFile == nil && passphrase.hasSource
@@ -111,11 +103,11 @@ struct UnlockOptions: ParsableArguments {
             return (.passphraseAndKeyFile(typed, content), passphrase.hasSource ? .given : .typed)
         }
         if let passphrase = try passphrase.given() { return (try withPassphrase(passphrase, target), .given) }
-        if let machine, target.canAskMachine {
+        if asksMachine, target.canAskMachine {
             do {
-                if let secret = try Progress.during("asking this machine for its secret", { _ in try machine() }) {
-                    return (secret, .given)
+                let secret = try Progress.during("asking this machine for its secret") { _ in try target.machineSecret()
                 }
+                if let secret { return (secret, .given) }
             } catch let error as VaultError {
                 guard target.canAskPerson, target.takesPassphrase else { throw error }
                 Output.warn(CommandError(error).message)

@@ -9,6 +9,8 @@ struct UnlockTarget {
     let slots: [KeySlot]
     /// The credentials of the slots that a security key opens, read when one is used.
     let securityKeyCredentials: () throws(VaultError) -> [SecurityKeyCredential]
+    /// Reads the secret that this machine keeps for the vault.
+    let machineSecret: () throws(VaultError) -> UnlockingSecret?
     /// Whether commands of this kind go through the agent, so that unlocking the agent helps.
     let isAgentOfUse: Bool
     /// The dialog that asks, in place of the terminal.
@@ -17,12 +19,14 @@ struct UnlockTarget {
     init(_ vault: LockedVault, isAgentOfUse: Bool = false) {
         (path, slots) = (vault.givenPath, vault.slots)
         securityKeyCredentials = { () throws(VaultError) in try vault.securityKeyCredentials() }
+        machineSecret = { () throws(VaultError) in try vault.machineSecret(with: .ofProcess) }
         self.isAgentOfUse = isAgentOfUse
     }
 
     init(damaged vault: DamagedVault, at path: FilePath) {
         (self.path, slots, isAgentOfUse) = (path, vault.slots, false)
         securityKeyCredentials = { () throws(VaultError) in try vault.securityKeyCredentials() }
+        machineSecret = { () throws(VaultError) in try vault.machineSecret(with: .ofProcess) }
     }
 
     func has(_ kind: KeySlot.Kind) -> Bool { slots.contains { $0.kind == kind } }

@@ -238,22 +238,18 @@ struct VaultAccess {
     }
 }
 
-/// The reason why a prompt during a command did not unlock the agent.
-private final class UnlockFailure: Sendable {
-    private let held = Mutex<(said: VaultError, reason: any Error)?>(nil)
-
-    /// The error returned to the body, and the one with which the command ends.
-    var value: (said: VaultError, reason: any Error)? {
-        get { held.withLock { $0 } }
-        set { held.withLock { $0 = newValue } }
-    }
-}
+/// The reason why a prompt during a command did not unlock the agent: the error returned to the body, and the one with
+/// which the command ends.
+private typealias UnlockFailure = Noted<(said: VaultError, reason: any Error)>
 
 /// The passphrase that the user typed for this command, kept while it runs.
-final class TypedPassphrase: Sendable {
-    private let held = Mutex<Passphrase?>(nil)
+typealias TypedPassphrase = Noted<Passphrase>
 
-    var value: Passphrase? {
+/// A value that a prompt notes for the command.
+final class Noted<Value: Sendable>: Sendable {
+    private let held = Mutex<Value?>(nil)
+
+    var value: Value? {
         get { held.withLock { $0 } }
         set { held.withLock { $0 = newValue } }
     }

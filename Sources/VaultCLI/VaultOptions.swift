@@ -16,9 +16,16 @@ extension AccessGroups {
     static let ofCommand: AccessGroups = ["default", "*"]
 }
 
+extension Option {
+    /// - Parameter help: what a file is for, whose path the option takes.
+    init(file help: String) where Value == String? {
+        self.init(help: ArgumentHelp(help, valueName: "file"), completion: .file())
+    }
+}
+
 /// The option that selects a vault.
 struct VaultFileOptions: ParsableArguments {
-    @Option(help: ArgumentHelp("The vault file.", valueName: "file"), completion: .file())
+    @Option(file: "The vault file.")
     var vault: String?
 
     func path() throws -> FilePath {
@@ -60,10 +67,8 @@ struct VaultOptions: ParsableArguments {
         let locked = try locked()
         try checkKeys(of: locked, asksMachine: asksMachine)
         try before()
-        let machine: (() throws(VaultError) -> UnlockingSecret?)? =
-            asksMachine ? { () throws(VaultError) in try locked.machineSecret(with: .ofProcess) } : nil
         return try naming(locked) {
-            let (vault, secret) = try unlocking.opening(UnlockTarget(locked), machine: machine) { secret in
+            let (vault, secret) = try unlocking.opening(UnlockTarget(locked), asksMachine: asksMachine) { secret in
                 try Progress.during("unlocking") { _ in
                     (try locked.unlock(with: secret, accessGroups: groups, acceptsOlderCopy: acceptsOlderCopy), secret)
                 }
@@ -141,6 +146,17 @@ extension VaultOptions {
         unlocking.securityKey.fido2Device = nil
         guard unlocking.passphrase.isValid, unlocking.isValid else { return nil }
     }
+}
+
+extension Query {
+    func with<Value>(_ property: WritableKeyPath<Query, Value>, _ value: Value) -> Query {
+        var query = self
+        query[keyPath: property] = value
+        return query
+    }
+
+    /// The query without the items for which the vault must be unlocked, or a person be asked.
+    var withoutQuestions: Query { with(\.leavesOutLocked, true).with(\.presence, .leftOut) }
 }
 
 /// The class of a command's items.
@@ -283,28 +299,17 @@ struct ItemSelection: ParsableArguments {
 
     /// The query for the item that a new one would replace.
     var replaced: Query {
-        var query = Query(key)
-        query.attributes[.accessGroup] = groups.first.map(AttributeValue.string)
-        return query
+        Query(key).with(\.attributes[.accessGroup], groups.first.map(AttributeValue.string))
     }
 
     /// The query for items with the same key, whether synchronizable or not.
-    var twin: Query {
-        var query = replaced
-        query.leavesOutLocked = true
-        query.presence = .leftOut
-        return query
-    }
+    var twin: Query { replaced.withoutQuestions }
 
     /// Returns the only matching item, of the first class that has any.
     ///
     /// - Throws: code 12, with the accounts or the groups, if several match.
     func only(in store: any ItemStore, secrets: Bool = false) throws -> Item {
-        let queries = queries.map { query in
-            var query = query
-            query.returnsSecrets = secrets
-            return query
-        }
+        let queries = queries.map { $0.with(\.returnsSecrets, secrets) }
         return try groups.items(matching: queries, in: store, takesEveryClass: false) {
             NearMiss.hint(service, account, classes.map(\.itemClass), in: store)
         }.only()

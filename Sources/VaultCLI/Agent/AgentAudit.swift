@@ -58,10 +58,7 @@ struct Audit: ParsableCommand {
     private static func names(in vault: any OpenVault) throws -> [String: String] {
         var names: [String: String] = [:]
         for itemClass in ItemClass.allCases {
-            var query = Query(itemClass)
-            query.leavesOutLocked = true
-            query.presence = .leftOut
-            for item in try vault.allMatching(query) {
+            for item in try vault.allMatching(Query(itemClass).withoutQuestions) {
                 guard let id = item.record?.id.uuidString.lowercased() else { continue }
                 names[id] = item.phrase(namingGroup: false)
             }

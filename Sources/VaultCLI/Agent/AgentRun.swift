@@ -42,10 +42,7 @@ struct Agent: ParsableCommand {
     @Option(help: ArgumentHelp("Lock this long after an unlock, used or not; 0 for never.", valueName: "time"))
     var max = "8h"
 
-    @Option(
-        help: ArgumentHelp(
-            "The rules for programs. The default is ~/.config/vault/policy.json, if it exists.", valueName: "file"),
-        completion: .file())
+    @Option(file: "The rules for programs. The default is ~/.config/vault/policy.json, if it exists.")
     var policy: String?
 
     @Flag(help: "Log each access, in a log that reveals changes: see 'vault audit'.")
@@ -187,8 +184,7 @@ struct Agent: ParsableCommand {
             return Output.warn("there is no vault here yet: make one with 'vault init', and then 'vault unlock'")
         }
         try vault.naming(locked) {
-            let machine = { () throws(VaultError) in try locked.machineSecret(with: .ofProcess) }
-            try vault.unlocking.opening(UnlockTarget(locked), machine: machine) { try server.unlock(with: $0) }
+            try vault.unlocking.opening(UnlockTarget(locked), asksMachine: true) { try server.unlock(with: $0) }
         }
     }
 
@@ -218,8 +214,7 @@ extension CommandError {
             self.init(.inputOutput, "the directory of the agent's socket is not the user's own", hint: "chmod 700 it")
         case .inTheWay:
             self.init(.inputOutput, "the path of the agent's socket is taken, and not by a socket of this user")
-        case .system(let errno):
-            self.init(.inputOutput, "cannot make the agent's socket: \(errno.text)")
+        case .system(let errno): self = .cannot("make the agent's socket", errno)
         }
     }
 

@@ -42,11 +42,7 @@ struct Unlock: ParsableCommand {
         try vault.naming(locked) {
             let asksMachine = Terminal() == nil && target.canAskMachine
             if unlocking.hasSource || asksMachine || !target.canAskPerson {
-                try unlocking.opening(
-                    target, machine: { () throws(VaultError) in try locked.machineSecret(with: .ofProcess) }
-                ) { secret in
-                    try client.unlock(with: secret)
-                }
+                try unlocking.opening(target, asksMachine: true) { try client.unlock(with: $0) }
             } else {
                 try VaultAccess.unlock(client, unlocking, locked, dialog: target.dialog)
             }

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 internal import ArgumentParser
-internal import Synchronization
 internal import Vault
 internal import VaultAgent
 internal import VaultCrypto
@@ -90,11 +89,10 @@ private struct BrowseSession: ~Copyable {
 
     private mutating func load() throws {
         var items: [Item] = []
-        for var query in [Query(.genericPassword), Query(.internetPassword), Passkey.query(of: nil)] {
-            query.leavesOutLocked = true
-            query.presence = .leftOut
+        for query in [Query(.genericPassword), Query(.internetPassword), Passkey.query(of: nil)] {
+            let found = try store.allMatching(query.withoutQuestions)
             // Other keys have nothing to show.
-            items += try store.allMatching(query).filter { $0.itemClass != .key || Passkey($0) != nil }
+            items += found.filter { $0.itemClass != .key || Passkey($0) != nil }
         }
         let keyed = items.map { (service: $0.serviceName, account: $0.accountName, item: $0) }
         browser.show(keyed.sorted { ($0.service, $0.account) < ($1.service, $1.account) }.map(\.item))
@@ -166,8 +164,7 @@ private struct BrowseSession: ~Copyable {
     /// Returns the item with its secrets.
     private func opened(_ item: Item) throws -> Item {
         guard let record = item.record else { throw VaultError.itemNotFound }
-        var query = Query(persistentReference: record.persistentReference)
-        query.returnsSecrets = true
+        let query = Query(persistentReference: record.persistentReference).with(\.returnsSecrets, true)
         guard let opened = try store.first(query) else { throw VaultError.itemNotFound }
         return opened
     }

@@ -22,13 +22,11 @@ struct BrowserList: ParsableCommand {
         discussion: "Prints a line for each browser, with identifier, program and time of approval, and for each site.")
 
     @OptionGroup var vault: VaultOptions
-
-    @Flag(help: "Print JSON.")
-    var json = false
+    @OptionGroup var output: JSONOption
 
     func run() throws {
         let found = try vault.access(.named(nil), onlyReads: true).withVault { try BrowserAssociation.all(in: $0) }
-        try Output.list(found.map(Row.init), asJSON: json, named: "browsers", \.text)
+        try Output.list(found.map(Row.init), asJSON: output.json, named: "browsers", \.text)
     }
 
     private struct Row: Encodable {

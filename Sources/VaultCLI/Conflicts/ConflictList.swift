@@ -29,12 +29,11 @@ struct ConflictList: ParsableCommand {
     @Flag(help: "Include the secrets.")
     var reveal = false
 
-    @Flag(help: "Print JSON.")
-    var json = false
+    @OptionGroup var output: JSONOption
 
     func run() throws {
         try vault.withConflicts(revealing: reveal) { conflicts, names, _ in
-            guard json else {
+            guard output.json else {
                 if conflicts.isEmpty { Output.note("no conflicts") }
                 for conflict in conflicts {
                     for index in conflict.values.indices {
@@ -43,12 +42,7 @@ struct ConflictList: ParsableCommand {
                 }
                 return
             }
-            try Output.write("[")
-            for (index, conflict) in conflicts.enumerated() {
-                if index > 0 { try Output.write(",\n ") }
-                try conflict.json(names, revealing: reveal).withBytes { try Output.write($0) }
-            }
-            try Output.write("]\n")
+            try Output.array(conflicts) { try $0.json(names, revealing: reveal) }
         }
     }
 }

@@ -58,20 +58,18 @@ extension ItemConflict {
 
     /// Returns a JSON object, whose secrets stay in locked memory until they are written.
     func json(_ names: DeviceNames, revealing: Bool) throws -> SecretBytes {
-        let encoder = JSONEncoder()
-        encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
         var object = try SecretBuffer()
-        try object.append(Array("{\"field\":".utf8))
-        try object.append(JSONText.escaped(Array(try encoder.encode(fieldName)).span))
-        try object.append(Array(",\"item\":".utf8))
-        try object.append(JSONText.escaped(Array(try encoder.encode(ItemOutput(item: item))).span))
-        try object.append(Array(",\"values\":[".utf8))
+        try object.append("{\"field\":")
+        try object.append(Output.encoded(fieldName))
+        try object.append(",\"item\":")
+        try object.append(Output.encoded(ItemOutput(item: item)))
+        try object.append(",\"values\":[")
         for (index, value) in values.enumerated() {
             if index > 0 { try object.append(Array(",".utf8)) }
             // A single value is that of a hidden item, which is not the current one.
             let output = ValueOutput(
                 value, text(of: value), names, number: index + 1, counts: index == 0 && values.count > 1)
-            try object.append(JSONText.escaped(Array(try encoder.encode(output)).span).dropLast())
+            try object.append(Output.encoded(output).dropLast())
             if revealing {
                 if let secret = value.secret {
                     try object.append(",")
@@ -80,7 +78,7 @@ extension ItemConflict {
                 let fields = value.item?.fields.sorted { $0.key < $1.key } ?? []
                 for (place, field) in fields.enumerated() {
                     try object.append(place == 0 ? ",\"fieldSecrets\":{" : ",")
-                    try object.append(JSONText.escaped(Array(try encoder.encode(field.key)).span))
+                    try object.append(Output.encoded(field.key))
                     try object.append(":{")
                     try object.append(member: field.value)
                     try object.append(place == fields.count - 1 ? "}}" : "}")
@@ -123,20 +121,6 @@ extension SecretBuffer {
                 try append("base64:")
                 try append(base64: bytes)
             }
-        }
-    }
-
-    /// Appends a secret as a member of a JSON object.
-    fileprivate mutating func append(member secret: Secret) throws(CryptoError) {
-        try secret.withBytes { bytes throws(CryptoError) in
-            if bytes.isUTF8 {
-                try append("\"secret\":\"")
-                try append(shownEscaping: bytes)
-            } else {
-                try append("\"secretBase64\":\"")
-                try append(base64: bytes)
-            }
-            try append("\"")
         }
     }
 }

@@ -21,9 +21,7 @@ struct Backup: ParsableCommand {
 
     @OptionGroup var vault: VaultOptions
 
-    @Option(
-        help: ArgumentHelp("Let only the passphrase in this file open the copy.", valueName: "file"),
-        completion: .file())
+    @Option(file: "Let only the passphrase in this file open the copy.")
     var backupPassphraseFile: String?
 
     @Flag(help: "Ask for a passphrase that opens the copy, instead of the vault's secrets.")

@@ -39,10 +39,7 @@ struct Restore: ParsableCommand {
         do {
             let acceptance = OlderStateAcceptance(isGiven: acceptOlder, what: "The backup")
             let count = try acceptance.asking { accepts in
-                try vault.unlocking.opening(
-                    unlocking, machine: { () throws(VaultError) in try backup.machineSecret(with: .ofProcess) }
-                ) {
-                    secret in
+                try vault.unlocking.opening(unlocking, asksMachine: true) { secret in
                     try Progress.during("restoring") { report in
                         try backup.restore(
                             with: secret, to: target, replacing: exists, accepts: accepts, report: report)

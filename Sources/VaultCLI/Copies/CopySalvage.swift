@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 internal import ArgumentParser
-internal import FoundationEssentials
 internal import SystemPackage
 internal import Vault
 
@@ -18,9 +17,7 @@ struct SalvageCommand: ParsableCommand {
     var target: String
 
     @OptionGroup var vault: VaultOptions
-
-    @Flag(help: "Print JSON.")
-    var json = false
+    @OptionGroup var output: JSONOption
 
     @Flag(help: "Accept a result that lacks changes which this device has seen.")
     var acceptOlder = false
@@ -47,10 +44,7 @@ struct SalvageCommand: ParsableCommand {
         try vault.unlocking.checkAvailable(for: unlocking)
         let acceptance = OlderStateAcceptance(isGiven: acceptOlder, what: "The damaged file")
         let result = try acceptance.asking { accepts in
-            try vault.unlocking.opening(
-                unlocking, machine: { () throws(VaultError) in try damaged.machineSecret(with: .ofProcess) }
-            ) {
-                secret in
+            try vault.unlocking.opening(unlocking, asksMachine: true) { secret in
                 try Progress.during("salvaging") { report in
                     try damaged.salvage(with: secret, to: FilePath(target), accepts: accepts, report: report)
                 }
@@ -80,7 +74,7 @@ struct SalvageCommand: ParsableCommand {
     }
 
     private func write(_ result: DamagedVault.Result) throws {
-        guard json else {
+        guard output.json else {
             return try Output.write(result.damaged.map { Report($0.item, $0.loss).line + "\n" }.joined())
         }
         try Output.json(result.damaged.map { Report($0.item, $0.loss) })

@@ -7,10 +7,6 @@ struct OlderStateAcceptance {
     let isGiven: Bool
     /// The name of the file, at the beginning of a sentence.
     let what: String
-    init(isGiven: Bool, what: String) {
-        self.isGiven = isGiven
-        self.what = what
-    }
 
     /// - Parameter body: receives the answer, and throws `.rolledBack` if it is no.
     func asking<R>(_ body: ((MissingState) -> Bool) throws -> R) throws -> R {

@@ -136,11 +136,10 @@ struct DefaultsDelete: ParsableCommand {
     @Argument(help: "The key; all keys if omitted.")
     var key: String?
 
-    @Flag(help: "Do not ask for confirmation.")
-    var yes = false
+    @OptionGroup var confirmation: ConfirmationOption
 
     func run() throws {
-        if key == nil, !yes { try Confirmation.checkPossible() }
+        if key == nil { try confirmation.checkPossible() }
         try options.withSuite { defaults in
             if let key {
                 guard try defaults.hasOwnValue(forKey: key) else { throw CommandError(.notFound, "no such key") }
@@ -148,7 +147,7 @@ struct DefaultsDelete: ParsableCommand {
             }
             let count = try defaults.keys().count
             guard count > 0 else { throw CommandError(.notFound, "no such suite") }
-            if !yes { try Confirmation.ask("Delete \(count.grouped) settings of \(options.suite.printable)?") }
+            try confirmation.ask("Delete \(count.grouped) settings of \(options.suite.printable)?")
             try defaults.removeAll()
         }
     }
@@ -174,12 +173,7 @@ struct DefaultsImport: ParsableCommand {
             file == "-"
             ? try SecretReader.read(STDIN_FILENO, limit: limit, tooLong: tooLong)
             : try SecretReader.read(file: file, limit: limit, tooLong: tooLong)
-        let value: SecretValue
-        do throws(ValueFormatError) {
-            value = try bytes.withBytes { bytes throws(ValueFormatError) in
-                try SecretValue(propertyList: bytes.array)
-            }
-        } catch { throw CommandError(error) }
+        let value = try bytes.withBytes { try SecretValue(propertyList: $0.array) }
         guard let settings = value.dictionary else { throw CommandError.usage("the property list is no dictionary") }
         try options.withSuite { defaults in
             try defaults.transaction { (draft: inout SecureDefaults.Draft) throws(VaultError) in
@@ -213,11 +207,7 @@ struct DefaultsExport: ParsableCommand {
         }
         let settings = try options.withSuite(onlyReads: true) { try $0.ownValues() }
         guard !settings.isEmpty else { throw CommandError(.notFound, "no such suite") }
-        let list: Data
-        do throws(ValueFormatError) {
-            list = try SecretValue.dictionary(settings).propertyList(binary ? .binary : .xml)
-        } catch { throw CommandError(error) }
-        let bytes = Array(list)
+        let bytes = Array(try SecretValue.dictionary(settings).propertyList(binary ? .binary : .xml))
         if file == "-" { try Output.write(bytes.span) } else { try output.replace(with: bytes.span, durably: true) }
     }
 }

@@ -114,12 +114,7 @@ extension SecretValue {
     }
 
     private static func quoted(_ text: String) -> String {
-        let isPlain =
-            !text.isEmpty
-            && text.utf8.allSatisfy { byte in
-                (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte)
-                    || (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(byte | 0x20)
-            }
+        let isPlain = !text.isEmpty && text.utf8.allSatisfy(\.isASCIIAlphanumeric)
         return isPlain ? text : "\"" + text.printable.replacing("\"", with: "\\\"") + "\""
     }
 }

@@ -19,9 +19,7 @@ struct DeviceApprove: ParsableCommand {
             an unlocked agent or a source of the passphrase.
             """)
 
-    @Option(
-        help: ArgumentHelp("Read the code from this file; - for standard input.", valueName: "file"),
-        completion: .file())
+    @Option(file: "Read the code from this file; - for standard input.")
     var codeFile: String?
 
     @Flag(help: "Let the device read; the others refuse its writes.")
@@ -33,12 +31,8 @@ struct DeviceApprove: ParsableCommand {
     @Flag(help: "Let the device also approve and remove devices.")
     var owner = false
 
-    @Flag(help: "Do not ask for confirmation.")
-    var yes = false
-
-    @Flag(help: "Print JSON.")
-    var json = false
-
+    @OptionGroup var confirmation: ConfirmationOption
+    @OptionGroup var output: JSONOption
     @OptionGroup var vault: VaultOptions
 
     func validate() throws {
@@ -64,7 +58,7 @@ struct DeviceApprove: ParsableCommand {
         try vault.withFleet { fleet, _ in
             let code = try given ?? code()
             let name = try Progress.during("looking for the device") { _ in try fleet.joinRequest(for: code) }
-            if !yes { try Confirmation.ask("Let '\(name.printable)' into the fleet, as \(role.phrase)?") }
+            try confirmation.ask("Let '\(name.printable)' into the fleet, as \(role.phrase)?")
             try tell(try Progress.during("approving") { _ in try fleet.approve(code, role: role) })
         }
     }
@@ -77,7 +71,7 @@ struct DeviceApprove: ParsableCommand {
             try vault.byAgent(AskingDeviceRequest(code.secret))
         }
         guard let name = found?.name else { return false }
-        if !yes { try Confirmation.ask("Let '\(name.printable)' into the fleet, as \(role.phrase)?") }
+        try confirmation.ask("Let '\(name.printable)' into the fleet, as \(role.phrase)?")
         let change = try Progress.during("approving") { _ in
             try vault.byAgent(ApproveRequest(code: code.secret, role: role.rawValue))
         }
@@ -88,7 +82,7 @@ struct DeviceApprove: ParsableCommand {
 
     private func tell(_ device: FleetDevice) throws {
         let done = "'\(device.name.printable)' belongs to the fleet now, as \(device.role.phrase)"
-        guard json else { return Output.note(done) }
+        guard output.json else { return Output.note(done) }
         try Output.after(done) { try Output.json(DeviceSummary(device)) }
     }
 
@@ -97,7 +91,7 @@ struct DeviceApprove: ParsableCommand {
         guard Terminal() == nil else { return }
         var missing: [String] = []
         if codeFile == nil { missing.append("--code-file FILE (- for standard input)") }
-        if !yes { missing.append("--yes") }
+        if !confirmation.yes { missing.append("--yes") }
         guard !missing.isEmpty else { return }
         let hasSource =
             try vault.unlocking.hasSource || vault.openAgent() != nil

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 internal import ArgumentParser
-internal import FoundationEssentials
 internal import VaultFormat
 internal import VaultSync
 
@@ -26,13 +25,11 @@ struct DeviceList: ParsableCommand {
         commandName: "list", abstract: "List the devices of the fleet, and when each was last heard from.")
 
     @OptionGroup var vault: VaultOptions
-
-    @Flag(help: "Print JSON.")
-    var json = false
+    @OptionGroup var output: JSONOption
 
     func run() throws {
         let devices = try vault.fleetStatus().devices.map { DeviceSummary($0) }
-        try Output.list(devices, asJSON: json, named: "devices") { $0.line + "\n" }
+        try Output.list(devices, asJSON: output.json, named: "devices") { $0.line + "\n" }
     }
 }
 

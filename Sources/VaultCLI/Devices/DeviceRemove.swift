@@ -21,16 +21,12 @@ struct DeviceRemove: ParsableCommand {
     @Argument(help: "The name of the device, or its identifier, as in 'vault device list --json'.")
     var name: String
 
-    @Flag(help: "Do not ask for confirmation.")
-    var yes = false
-
-    @Flag(help: "Print JSON.")
-    var json = false
-
+    @OptionGroup var confirmation: ConfirmationOption
+    @OptionGroup var output: JSONOption
     @OptionGroup var vault: VaultOptions
 
     func run() throws {
-        if !yes { try Confirmation.checkPossible() }
+        try confirmation.checkPossible()
         if let agent = try vault.openAgent(), try remove(through: agent) { return }
         try vault.withFleet { fleet, opened in
             let device = try confirmed(fleet.status().devices)
@@ -70,10 +66,8 @@ struct DeviceRemove: ParsableCommand {
     private func confirmed(_ devices: [FleetDevice]) throws -> FleetDevice {
         let device = try other(devices)
         guard devices.contains(where: { $0.isThis && $0.role == .owner }) else { throw SyncError.notAnOwner }
-        if !yes {
-            try Confirmation.ask(
-                "Remove '\(device.name.printable)' (\(device.role.label)) from the fleet? What it has read it keeps.")
-        }
+        try confirmation.ask(
+            "Remove '\(device.name.printable)' (\(device.role.label)) from the fleet? What it has read it keeps.")
         return device
     }
 
@@ -95,7 +89,7 @@ struct DeviceRemove: ParsableCommand {
                         "\(done); it could read the secrets of \(items.count.grouped) items: rotate them; \(again) "
                             + "lists those that remain")
                 }
-                try items.write(asJSON: json)
+                try items.write(asJSON: output.json)
             }
         } catch  where delay != nil {
             if let failure = CommandLineTool.failure(error) { Output.warn("\(failure.message): \(failure.hint ?? "")") }

@@ -15,14 +15,12 @@ struct DeviceResolve: ParsableCommand {
             version have to be repeated. Asks for confirmation at a terminal; without one, --yes is required.
             """)
 
-    @Flag(help: "Do not ask for confirmation.")
-    var yes = false
-
+    @OptionGroup var confirmation: ConfirmationOption
     @OptionGroup var vault: VaultOptions
 
     func run() throws {
-        if !yes { try Confirmation.checkPossible() }
-        var isConfirmed = yes
+        try confirmation.checkPossible()
+        var isConfirmed = confirmation.yes
         if try vault.openAgent() != nil {
             if !isConfirmed { try confirm(vault.fleetStatus()) }
             isConfirmed = true

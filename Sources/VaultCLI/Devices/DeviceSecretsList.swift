@@ -19,17 +19,15 @@ struct DeviceSecretsList: ParsableCommand {
     @Argument(help: "The name of the device, which may be a removed one, or its identifier.")
     var name: String
 
-    @Flag(help: "Print JSON.")
-    var json = false
-
+    @OptionGroup var output: JSONOption
     @OptionGroup var vault: VaultOptions
 
     func run() throws {
         if let agent = try vault.openAgent(), let secrets = try vault.byAgent(DeviceSecretsRequest(name))?.secrets {
-            return try ReadableItems(secrets, in: agent).write(asJSON: json)
+            return try ReadableItems(secrets, in: agent).write(asJSON: output.json)
         }
         try vault.withFleet { fleet, opened in
-            try ReadableItems(try fleet.secrets(ofDeviceNamed: name), in: opened).write(asJSON: json)
+            try ReadableItems(try fleet.secrets(ofDeviceNamed: name), in: opened).write(asJSON: output.json)
         }
     }
 }

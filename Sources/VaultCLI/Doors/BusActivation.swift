@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 internal import SystemPackage
+internal import VaultFormat
 
 extension Door {
     /// The doors served on the session bus.
@@ -74,10 +75,7 @@ extension DoorPlaces {
 
     /// Quotes a path for the bus: a word of a shell, in the value of a key file.
     static func quoted(_ path: String) -> String {
-        let isPlain = path.unicodeScalars.allSatisfy { scalar in
-            "/._-+".unicodeScalars.contains(scalar) || scalar.properties.isAlphabetic && scalar.isASCII
-                || ("0"..."9").contains(scalar)
-        }
+        let isPlain = path.utf8.allSatisfy { $0.isASCIIAlphanumeric || "/._-+".utf8.contains($0) }
         guard !isPlain else { return path }
         var word = ""
         for character in path.unicodeScalars {

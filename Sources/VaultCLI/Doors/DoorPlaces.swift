@@ -2,6 +2,7 @@
 internal import Glibc
 internal import SystemPackage
 internal import Vault
+internal import VaultFormat
 internal import VaultStorage
 internal import VaultSystem
 
@@ -89,10 +90,7 @@ struct DoorPlaces {
                 .map { FilePath(String($0)) }
         }
         let desktops = (ProcessEnvironment.variable("XDG_CURRENT_DESKTOP") ?? "").split(separator: ":").filter {
-            $0.utf8.allSatisfy { byte in
-                byte == 0x2d || byte == 0x5f || UInt8(ascii: "0")...UInt8(ascii: "9") ~= byte
-                    || UInt8(ascii: "a")...UInt8(ascii: "z") ~= byte | 0x20
-            }
+            $0.utf8.allSatisfy { $0.isASCIIAlphanumeric || "-_".utf8.contains($0) }
         }
         let names = desktops.map { "\($0.lowercased())-portals.conf" } + ["portals.conf"]
         let places =

@@ -45,9 +45,9 @@ final class DoorLedger {
                 guard error == .fileExists else { throw PathContent.failure("make the directory", missing, error) }
             }
         }
-        do throws(Errno) { lock = try Descriptor(opening: directory.string, O_RDONLY | O_DIRECTORY) } catch {
-            throw PathContent.failure("open", directory, error)
-        }
+        lock = try attempt(
+            "open '\(directory.string.printable)'",
+            try Descriptor(opening: directory.string, O_RDONLY | O_DIRECTORY))
         while flock(lock.number, LOCK_EX) != 0, errno == EINTR {}
         switch try PathContent.at(path) {
         case .nothing: break

@@ -60,9 +60,7 @@ final class DoorSocket {
                 hint: "a socket is in a directory of your own, mode 0700")
         case .inTheWay(let path):
             CommandError(.inputOutput, "'\(path.string.printable)' is there, and no socket of yours")
-        case .system(let errno):
-            CommandError(
-                .inputOutput, "cannot listen at '\(path.string.printable)': \(errno.text)")
+        case .system(let errno): .cannot("listen at '\(path.string.printable)'", errno)
         }
     }
 }

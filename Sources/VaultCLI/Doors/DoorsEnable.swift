@@ -11,8 +11,7 @@ struct DoorSelection: ParsableArguments {
     @Flag(help: "For all users of the machine, below /usr/local/share; requires root.")
     var system = false
 
-    @Flag(help: "Print JSON.")
-    var json = false
+    @OptionGroup var output: JSONOption
 
     func checkNamed() throws {
         guard !doors.isEmpty else { throw ValidationError("Missing expected argument '<door> ...'") }
@@ -43,7 +42,7 @@ struct DoorsEnable: ParsableCommand {
 
     func run() throws {
         let setup = try selection.setup()
-        try DoorReport.printing(asJSON: selection.json, "the doors are enabled") { report in
+        try DoorReport.printing(asJSON: selection.output.json, "the doors are enabled") { report in
             try setup.enable(Set(selection.doors), report)
             SessionBus.reload()
             for case .socket(_, let unit) in selection.doors.map(\.reach) { UserUnits.start(unit) }
@@ -90,7 +89,7 @@ struct DoorsDisable: ParsableCommand {
         for door in doors where setup.isEnabled(door) {
             if case .socket(_, let unit) = door.reach { UserUnits.stop(unit) }
         }
-        try DoorReport.printing(asJSON: selection.json, "the doors are disabled") { report in
+        try DoorReport.printing(asJSON: selection.output.json, "the doors are disabled") { report in
             guard !doors.isEmpty else { return }
             try setup.disable(Set(doors), report)
             SessionBus.reload()

@@ -14,13 +14,12 @@ struct DoorsStatus: ParsableCommand {
             with 0 without a bus as well.
             """)
 
-    @Flag(help: "Print JSON.")
-    var json = false
+    @OptionGroup var output: JSONOption
 
     func run() throws {
         let state = DoorsState()
         let pinentry = PinentryLook.ofProcess()
-        guard json else {
+        guard output.json else {
             var lines = state.doors.flatMap { state.lines(of: $0) }
             if let flaw = state.bus.flaw { lines.append("bus             \(flaw)") }
             lines.append("pinentry        \(pinentry?.text ?? "none")")

@@ -102,18 +102,15 @@ enum PathContent: Codable {
         // The temporary name has no suffix by which a program would recognize it as a settings file.
         let name = ".\(path.lastComponent?.string ?? "").tmp-\(hexadecimal(SystemRandom().bytes(8)))"
         let temporary = path.removingLastComponent().appending(name)
+        let task = "write '\(path.string.printable)'"
         do {
             switch self {
             case .nothing: break
             case .link(let target):
-                do throws(Errno) { try Names.makeSymbolicLink(temporary.string, to: target) } catch {
-                    throw PathContent.failure("write", path, error)
-                }
+                try attempt(task, try Names.makeSymbolicLink(temporary.string, to: target))
             case .file(let bytes, let mode): try PathContent.write(bytes, mode, to: temporary, for: path)
             }
-            do throws(Errno) { try Names.rename(temporary.string, to: path.string) } catch {
-                throw PathContent.failure("write", path, error)
-            }
+            try attempt(task, try Names.rename(temporary.string, to: path.string))
         } catch {
             try? Names.removeFile(temporary.string)
             throw error
@@ -121,10 +118,7 @@ enum PathContent: Codable {
     }
 
     private static func write(_ bytes: Data, _ mode: UInt32, to temporary: FilePath, for path: FilePath) throws {
-        let file: Descriptor
-        do throws(Errno) { file = try Descriptor(making: temporary.string) } catch {
-            throw failure("write", path, error)
-        }
+        let file = try attempt("write '\(path.string.printable)'", try Descriptor(making: temporary.string))
         let content = Array(bytes)
         try Output.write(content.span, to: file.number, as: "'\(path.string.printable)'")
         // Independent of the umask: programs of this user and the bus read the file.
@@ -158,7 +152,6 @@ enum PathContent: Codable {
     }
 
     static func failure(_ task: String, _ path: FilePath, _ errno: Errno) -> CommandError {
-        CommandError(
-            .inputOutput, "cannot \(task) '\(path.string.printable)': \(errno.text)")
+        .cannot("\(task) '\(path.string.printable)'", errno)
     }
 }

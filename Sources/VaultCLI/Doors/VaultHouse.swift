@@ -70,16 +70,16 @@ final class VaultHouse: DoorHouse {
     }
 
     func confirm(_ question: PromptQuestion, until stop: PromptStop) -> PromptOutcome {
-        let prompter = Prompter(place.withLock { $0 }, program: ProcessEnvironment.variable("VAULT_PINENTRY"))
         do throws(PromptError) {
             return try prompter.start(until: stop).confirm(question) ? .done : stop.isStopped ? .failed : .dismissed
         } catch { return PromptOutcome(error) }
     }
 
     func ask(_ question: PromptQuestion, until stop: PromptStop) throws(PromptError) -> SecretBytes {
-        let prompter = Prompter(place.withLock { $0 }, program: ProcessEnvironment.variable("VAULT_PINENTRY"))
-        return try prompter.start(until: stop).ask(question)
+        try prompter.start(until: stop).ask(question)
     }
+
+    private var prompter: Prompter { PassphraseDialog.prompter(place.withLock { $0 }) }
 
     /// The vault's identifier, 16 bytes; `nil` if there is no vault, or it cannot be read.
     var vaultID: [UInt8]? { (try? LockedVault(at: path))?.vaultID }

@@ -71,9 +71,7 @@ struct ExportDirectory {
                 try write(name, bytes)
             }
             try interruptions.check()
-            do throws(Errno) { try Names.rename(temporary, to: path) } catch {
-                throw failure("move the directory into place", error)
-            }
+            try attempt("move the directory into place", try Names.rename(temporary, to: path))
             unfinished.letGo()
         } catch {
             try? FileManager.default.removeItem(atPath: temporary)
@@ -99,11 +97,7 @@ struct ExportDirectory {
 
     private func make(_ directory: String, mayExist: Bool = false) throws {
         do throws(Errno) { try Names.makeDirectory(directory) } catch {
-            guard mayExist, error == .fileExists else { throw failure("make a directory", error) }
+            guard mayExist, error == .fileExists else { throw CommandError.cannot("make a directory", error) }
         }
-    }
-
-    private func failure(_ task: String, _ errno: Errno) -> CommandError {
-        CommandError(.inputOutput, "cannot \(task): \(errno.text)")
     }
 }

@@ -42,10 +42,9 @@ extension VaultOptions {
         guard let agent = try openAgent() else { return nil }
         let change: FleetChange
         do throws(VaultError) { change = try agent.fleetChange(request) } catch {
-            switch error {
-            case .agent(.protocolViolation), .agent(.refused), .locked, .presenceRequired: return nil
-            default: throw error
-            }
+            let passedOn: [VaultError] = [.agent(.protocolViolation), .agent(.refused), .locked, .presenceRequired]
+            guard passedOn.contains(error) else { throw error }
+            return nil
         }
         switch change.failure {
         case nil: return change

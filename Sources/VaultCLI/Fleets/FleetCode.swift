@@ -37,10 +37,8 @@ enum FleetCode {
 
     /// Writes a JSON object, with the code as a member if given.
     static func write(_ object: [String: String], with code: RecoveryCode?) throws {
-        let encoder = JSONEncoder()
-        encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
         var output = try SecretBuffer()
-        try output.append(JSONText.escaped(Array(try encoder.encode(object)).span).dropLast())
+        try output.append(Output.encoded(object).dropLast())
         if let code {
             try output.append(Array(",\"code\":\"".utf8))
             try code.text().withBytes { try output.append(shownEscaping: $0) }

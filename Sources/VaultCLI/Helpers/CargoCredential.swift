@@ -60,18 +60,14 @@ struct CargoCredential: HelperCommand, PlainCommand {
     }
 
     private static func text(of refusal: Refusal) throws -> Secret {
-        var json = try JSONWriter()
-        try json.begin("{")
-        try json.name("Err")
-        try json.begin("{")
-        try json.member("kind", refusal.kind)
-        if let message = refusal.message {
-            try json.member("message", message)
-            try json.member("caused-by", raw: "[]")
+        try JSONWriter.line { json in
+            try json.object(named: "Err") { json in
+                try json.member("kind", refusal.kind)
+                guard let message = refusal.message else { return }
+                try json.member("message", message)
+                try json.member("caused-by", raw: "[]")
+            }
         }
-        try json.end("}")
-        try json.end("}")
-        return try json.line()
     }
 
     private func answer(to line: Secret) throws -> Secret {
@@ -83,12 +79,11 @@ struct CargoCredential: HelperCommand, PlainCommand {
             throw Refusal(kind: "url-not-supported")
         }
         let key = ItemKey.genericPassword(service: "cargo:\(index)")
+        let query = Query(key).with(\.attributes[.account], nil)
         switch request["kind"]?.text {
         case "get":
             let token = try access { vault -> Secret? in
-                var query = Query(key)
-                query.attributes[.account] = nil
-                return try vault.allMatching(query).newest?.openedSecret()
+                try vault.allMatching(query).newest?.openedSecret()
             }
             guard let token else { throw Refusal(kind: "not-found") }
             return try CargoCredential.done("get", token: token)
@@ -102,11 +97,7 @@ struct CargoCredential: HelperCommand, PlainCommand {
             }
             return try CargoCredential.done("login")
         case "logout":
-            let count = try access { vault in
-                var query = Query(key)
-                query.attributes[.account] = nil
-                return try vault.deleteAll(query)
-            }
+            let count = try access { vault in try vault.deleteAll(query) }
             guard count > 0 else { throw Refusal(kind: "not-found") }
             return try CargoCredential.done("logout")
         default: throw Refusal(kind: "operation-not-supported")
@@ -127,20 +118,16 @@ struct CargoCredential: HelperCommand, PlainCommand {
     }
 
     private static func done(_ kind: String, token: Secret? = nil) throws -> Secret {
-        var json = try JSONWriter()
-        try json.begin("{")
-        try json.name("Ok")
-        try json.begin("{")
-        try json.member("kind", kind)
-        if let token {
-            try json.member("token", token)
-            // Cached until this cargo process ends; the same for reading and for publishing.
-            try json.member("cache", "session")
-            try json.member("operation_independent", raw: "true")
+        try JSONWriter.line { json in
+            try json.object(named: "Ok") { json in
+                try json.member("kind", kind)
+                guard let token else { return }
+                try json.member("token", token)
+                // Cached until this cargo process ends; the same for reading and for publishing.
+                try json.member("cache", "session")
+                try json.member("operation_independent", raw: "true")
+            }
         }
-        try json.end("}")
-        try json.end("}")
-        return try json.line()
     }
 }
 

@@ -37,15 +37,14 @@ struct CredentialAWS: ParsableCommand {
             }
             let expiry = item.userAttributes["aws_expiration"]
             try CloudItem.check(expiry)
-            var json = try JSONWriter()
-            try json.begin("{")
-            try json.member("Version", raw: "1")
-            try json.member("AccessKeyId", key)
-            try json.member("SecretAccessKey", secret)
-            if let token = try item.openedSecret(field: "aws_session_token") { try json.member("SessionToken", token) }
-            if let expiry { try json.member("Expiration", expiry) }
-            try json.end("}")
-            return try json.line()
+            let token = try item.openedSecret(field: "aws_session_token")
+            return try JSONWriter.line { json in
+                try json.member("Version", raw: "1")
+                try json.member("AccessKeyId", key)
+                try json.member("SecretAccessKey", secret)
+                if let token { try json.member("SessionToken", token) }
+                if let expiry { try json.member("Expiration", expiry) }
+            }
         }
         try HelperAccess.write(text)
     }
@@ -83,19 +82,16 @@ struct CredentialKubernetes: ParsableCommand {
             }
             let token = try item.openedSecret()
             guard token != nil || key != nil else { throw CommandError(.notFound, "the item has no token") }
-            var json = try JSONWriter()
-            try json.begin("{")
-            try json.member("apiVersion", version)
-            try json.member("kind", "ExecCredential")
-            try json.name("status")
-            try json.begin("{")
-            if let token { try json.member("token", token) }
-            if let certificate { try json.member("clientCertificateData", certificate) }
-            if let key { try json.member("clientKeyData", key) }
-            if let expiry { try json.member("expirationTimestamp", expiry) }
-            try json.end("}")
-            try json.end("}")
-            return try json.line()
+            return try JSONWriter.line { json in
+                try json.member("apiVersion", version)
+                try json.member("kind", "ExecCredential")
+                try json.object(named: "status") { json in
+                    if let token { try json.member("token", token) }
+                    if let certificate { try json.member("clientCertificateData", certificate) }
+                    if let key { try json.member("clientKeyData", key) }
+                    if let expiry { try json.member("expirationTimestamp", expiry) }
+                }
+            }
         }
         try HelperAccess.write(text)
     }

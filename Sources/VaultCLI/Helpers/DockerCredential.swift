@@ -85,13 +85,11 @@ struct DockerCredential: HelperCommand, PlainCommand {
                 guard let item = try vault.allMatching(query).newest, let secret = try item.openedSecret() else {
                     continue
                 }
-                var json = try JSONWriter()
-                try json.begin("{")
-                try json.member("ServerURL", server)
-                try json.member("Username", item.dockerUser)
-                try json.member("Secret", secret)
-                try json.end("}")
-                return try json.line()
+                return try JSONWriter.line { json in
+                    try json.member("ServerURL", server)
+                    try json.member("Username", item.dockerUser)
+                    try json.member("Secret", secret)
+                }
             }
             throw Answer.notFound
         }

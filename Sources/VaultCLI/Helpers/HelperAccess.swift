@@ -78,6 +78,23 @@ enum HelperAccess {
     static func write(_ secret: Secret) throws { try secret.withBytes { try Output.write($0) } }
 }
 
+extension JSONWriter {
+    /// Returns a line with an object.
+    static func line(_ members: (inout JSONWriter) throws -> Void) throws -> Secret {
+        var json = try JSONWriter()
+        try json.object(members)
+        return try json.line()
+    }
+
+    /// Writes an object, as the value of a name if there is one.
+    mutating func object(named name: String? = nil, _ members: (inout JSONWriter) throws -> Void) throws {
+        if let name { try self.name(name) }
+        try begin("{")
+        try members(&self)
+        try end("}")
+    }
+}
+
 extension JSONValue {
     /// Returns whether a text is safe in a protocol: without control characters, which might end a line or a string.
     static func isPlain(_ text: String) -> Bool {

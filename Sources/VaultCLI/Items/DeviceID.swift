@@ -36,8 +36,7 @@ struct DeviceID: ParsableCommand {
     @Flag(help: "With --reset: do not ask for confirmation.")
     var yes = false
 
-    @Flag(help: "Print JSON.")
-    var json = false
+    @OptionGroup var output: JSONOption
 
     func validate() throws {
         guard reset || !yes else { throw ValidationError("--yes goes with --reset") }
@@ -55,7 +54,7 @@ struct DeviceID: ParsableCommand {
         }
         let text = identifier.uuidString.lowercased()
         let write = {
-            guard json else { return try Output.line(text) }
+            guard output.json else { return try Output.line(text) }
             try Output.json(Report(id: text, name: name, thisDeviceOnly: thisDeviceOnly))
         }
         guard reset else { return try write() }

@@ -53,10 +53,7 @@ enum ItemCompletion {
             let client = try? AgentClient(vault: locked.path, accessGroups: .named(group))
         else { return [] }
         return [ItemClass.genericPassword, .internetPassword].flatMap { itemClass in
-            var query = Query(itemClass)
-            query.leavesOutLocked = true
-            query.presence = .leftOut
-            return (try? client.allMatching(query)) ?? []
+            (try? client.allMatching(Query(itemClass).withoutQuestions)) ?? []
         }
         // A command takes an application's items only from a group that the user names.
         .filter { group != nil || $0.applicationGroup == nil }
@@ -65,21 +62,8 @@ enum ItemCompletion {
 
     /// bash and zsh pass the words as typed, with quotes; fish passes their values.
     private static func unquoted(_ word: String) -> String {
-        var output = ""
-        var quote: Character?
-        var isEscaped = false
-        for character in word {
-            switch character {
-            case _ where isEscaped:
-                output.append(character)
-                isEscaped = false
-            case "\\" where quote != "'": isEscaped = true
-            case quote: quote = nil
-            case "'" where quote == nil, "\"" where quote == nil: quote = character
-            default: output.append(character)
-            }
-        }
-        return output
+        var quotes = ShellQuotes()
+        return word.filter { quotes.pass($0) }
     }
 
     /// Returns the distinct names, sorted, without those that a shell could not show on a line.

@@ -13,35 +13,31 @@ struct Delete: ParsableCommand {
     @Flag(help: "Delete all matching items, instead of only one.")
     var all = false
 
-    @Flag(help: "Do not ask for confirmation.")
-    var yes = false
+    @OptionGroup var confirmation: ConfirmationOption
 
     func run() throws {
         let access = try vault.access(selection.groups)
-        if !yes { try Confirmation.checkPossible() }
+        try confirmation.checkPossible()
         try access.withVault { vault in
             guard all else {
                 let item = try selection.only(in: vault)
                 let isElsewhere = item[.accessGroup]?.text != selection.groups.first
                 // Without a confirmation, only items in the group used by 'add' are meant.
-                guard !isElsewhere || !yes else {
+                guard !isElsewhere || !confirmation.yes else {
                     throw CommandError.usage(
                         "there is such an item in another access group alone",
                         hint: "if it is meant: --group '\((item[.accessGroup]?.text ?? "").printable)'")
                 }
-                if !yes { try Confirmation.ask("Delete \(item.phrase(namingGroup: isElsewhere))?") }
+                try confirmation.ask("Delete \(item.phrase(namingGroup: isElsewhere))?")
                 guard let reference = item.record?.persistentReference else { throw VaultError.itemNotFound }
                 try vault.delete(matching: Query(persistentReference: reference))
                 return
             }
             // All items of one group: deleting items of another program's group requires naming it.
-            let queries = selection.queries.map { query in
-                var query = query
-                query.attributes[.accessGroup] = selection.groups.first.map(AttributeValue.string)
-                return query
-            }
+            let group = selection.groups.first.map(AttributeValue.string)
+            let queries = selection.queries.map { $0.with(\.attributes[.accessGroup], group) }
             let query = try queries.first { try !vault.allMatching($0).isEmpty } ?? queries[0]
-            if !yes {
+            if !confirmation.yes {
                 let items = try vault.copyMatching(query)
                 let what = items.count == 1 ? items[0].phrase(namingGroup: false) : "\(items.count.grouped) items"
                 try Confirmation.ask("Delete \(what)?")
@@ -49,6 +45,17 @@ struct Delete: ParsableCommand {
             try vault.delete(matching: query)
         }
     }
+}
+
+/// The option that answers a question beforehand.
+struct ConfirmationOption: ParsableArguments {
+    @Flag(help: "Do not ask for confirmation.")
+    var yes = false
+
+    /// Ends the command early if its question could not be asked.
+    func checkPossible() throws { if !yes { try Confirmation.checkPossible() } }
+
+    func ask(_ question: @autoclosure () throws -> String) throws { if !yes { try Confirmation.ask(question()) } }
 }
 
 /// The confirmation of a destructive action.

@@ -98,13 +98,7 @@ struct Edit: ParsableCommand {
 
     /// Returns the edited secret; `nil` if it is unchanged.
     private static func edited(_ old: Secret) throws -> Secret? {
-        let scratch = try Scratch.make()
-        let new: Secret
-        do { new = try edited(old, at: scratch.path + "/secret") } catch {
-            scratch.wipe()
-            throw error
-        }
-        scratch.wipe()
+        let new = try Scratch.withPath { try edited(old, at: $0 + "/secret") }
         return new.isEqual(to: old) ? nil : new
     }
 

@@ -77,7 +77,7 @@ struct Find: ParsableCommand {
                 throw CommandError(.notFound, "no such item")
             }
             if json {
-                try printJSON(items)
+                try Output.array(items) { try ItemOutput(item: $0).json(revealing: reveal ? $0.secret : nil) }
                 return nil
             }
             let isSeen = Terminal.isTerminal(STDOUT_FILENO)
@@ -97,31 +97,21 @@ struct Find: ParsableCommand {
     /// time, or since the vault is locked.
     private func protected(in vault: any OpenVault) throws -> Int {
         guard !reveal else { return 0 }
-        return try queries.reduce(0) { count, query in
-            var query = query
-            query.presence = .leftOut
-            return try count + vault.lockedCount(matching: query)
-        }
+        return try queries.reduce(0) { try $0 + vault.lockedCount(matching: $1.with(\.presence, .leftOut)) }
     }
 
     private var queries: [Query] {
         switch itemClass {
-        case .identity: query(for: .certificate).map { [identities(like: $0)] } ?? []
+        case .identity:
+            query(for: .certificate).map { [$0.with(\.itemClass, nil).with(\.findsIdentities, true)] } ?? []
         case .items(let option): query(for: option.itemClass).map { [$0] } ?? []
         case nil: ItemClass.allCases.compactMap { query(for: $0) }
         }
     }
 
-    private func identities(like query: Query) -> Query {
-        var query = query
-        (query.itemClass, query.findsIdentities) = (nil, true)
-        return query
-    }
-
     private func find(in store: any ItemStore) throws -> [Item] {
         var found: [Item] = []
-        for query in queries {
-            var query = query
+        for var query in queries {
             query.leavesOutLocked = true
             if !reveal { query.presence = .leftOut }
             found += try store.allMatching(query)
@@ -151,15 +141,5 @@ struct Find: ParsableCommand {
             query.attributes[.account] = .string(account)
         }
         return query
-    }
-
-    private func printJSON(_ items: [Item]) throws {
-        var separator = "["
-        for item in items {
-            try Output.write(separator)
-            try ItemOutput(item: item).json(revealing: reveal ? item.secret : nil).withBytes { try Output.write($0) }
-            separator = ",\n "
-        }
-        try Output.write("]\n")
     }
 }

@@ -17,21 +17,20 @@ struct Forget: ParsableCommand {
     @Option(help: "The access group.")
     var group: String
 
-    @Flag(help: "Do not ask for confirmation.")
-    var yes = false
+    @OptionGroup var confirmation: ConfirmationOption
 
     func validate() throws {
         guard group != "*", !group.isEmpty else { throw ValidationError("--group takes the name of one group") }
     }
 
     func run() throws {
-        if !yes { try Confirmation.checkPossible() }
+        try confirmation.checkPossible()
         try vault.access(.named(group)).withVault { vault in
-            if !yes {
-                let count = try Forget.count(of: group, in: vault)
-                try Confirmation.ask(
-                    "Forget the \(count.grouped) items of the group '\(group.printable)', and its deleted items?")
-            }
+            try confirmation.ask(
+                """
+                Forget the \(try Forget.count(of: group, in: vault).grouped) items of the group '\(group.printable)', \
+                and its deleted items?
+                """)
             let count = try Progress.during("forgetting") { _ in try vault.forget(accessGroup: group) }
             Output.note("\(count) items went")
         }
@@ -39,9 +38,7 @@ struct Forget: ParsableCommand {
 
     private static func count(of group: String, in vault: any OpenVault) throws -> Int {
         try ItemClass.allCases.reduce(0) { count, itemClass in
-            var query = Query(itemClass, attributes: [.accessGroup: .string(group)])
-            query.leavesOutLocked = true
-            query.presence = .leftOut
+            let query = Query(itemClass, attributes: [.accessGroup: .string(group)]).withoutQuestions
             return try count + vault.allMatching(query).count + vault.lockedCount(matching: query)
         }
     }

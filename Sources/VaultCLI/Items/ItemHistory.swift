@@ -46,20 +46,19 @@ struct History: ParsableCommand {
     @Flag(help: "With --purge, or if versions are lost for good: do not ask for confirmation.")
     var yes = false
 
-    @Flag(help: "Print JSON.")
-    var json = false
+    @OptionGroup var output: JSONOption
 
     @Flag(help: "With --json: include the secrets.")
     var reveal = false
 
     func validate() throws {
-        guard !reveal || json else { throw ValidationError("--reveal goes with --json") }
+        guard !reveal || output.json else { throw ValidationError("--reveal goes with --json") }
         if keep != nil || keepDeleted != nil {
             guard (0...1000).contains(keep ?? 0) else { throw ValidationError("--keep takes 0 to 1000") }
             guard (0...36_500).contains(keepDeleted ?? 0) else {
                 throw ValidationError("--keep-deleted takes 0 to 36500")
             }
-            guard service == nil, !deleted, !purge, !json else {
+            guard service == nil, !deleted, !purge, !output.json else {
                 throw ValidationError("\(keep == nil ? "--keep-deleted" : "--keep") stands alone")
             }
         } else {
@@ -77,7 +76,7 @@ struct History: ParsableCommand {
         guard keep == nil, keepDeleted == nil, !purge else { return try change() }
         try vault.access(.named(group), onlyReads: true).withVault { vault in
             let versions = deleted ? try deletedItems(in: vault) : try vault.versions(matching: query(reveal: reveal))
-            guard !json else { return try VersionOutput.json(versions, revealing: reveal) }
+            guard !output.json else { return try VersionOutput.json(versions, revealing: reveal) }
             if versions.isEmpty { Output.note("no deleted items") }
             try Output.write(versions.map { VersionOutput.line($0, showsItem: deleted) + "\n" }.joined())
         }
@@ -107,7 +106,7 @@ struct History: ParsableCommand {
     private func deletedItems(in vault: any OpenVault) throws -> [ItemVersion] {
         var found: [ItemVersion] = []
         for query in queries {
-            found += try ifFound { () throws(VaultError) in try vault.deletedItems(matching: query) } ?? []
+            found += try ifFound(try vault.deletedItems(matching: query)) ?? []
         }
         // The list of all may be empty; a search for one that finds none has failed.
         guard !found.isEmpty || service == nil else { throw CommandError(.notFound, "there are no deleted items") }
@@ -124,7 +123,6 @@ struct History: ParsableCommand {
     private func set(_ limit: Int, _ vault: any OpenVault) throws {
         let old = try vault.historyLimit
         if limit < old, !yes {
-            try Confirmation.checkPossible()
             try Confirmation.ask("Keep \(limit) older versions instead of \(old)? The others go for ever.")
         }
         try vault.setHistoryLimit(limit)
@@ -133,7 +131,6 @@ struct History: ParsableCommand {
     private func set(deletedDays days: Int, _ vault: any OpenVault) throws {
         let old = try vault.deletedItemsLimit ?? .max
         if days > 0, days < old, !yes {
-            try Confirmation.checkPossible()
             try Confirmation.ask("Keep deleted items for \(days) days? Those deleted before that go for ever.")
         }
         try vault.setDeletedItemsLimit(days == 0 ? nil : days)
@@ -160,7 +157,7 @@ struct Undo: ParsableCommand {
     func run() throws {
         try vault.access(selection.groups).withVault { vault in
             guard let record = try selection.only(in: vault).record else { throw VaultError.itemNotFound }
-            guard try ifFound({ () throws(VaultError) in try vault.undo(record, to: to) }) != nil else {
+            guard try ifFound(try vault.undo(record, to: to)) != nil else {
                 throw CommandError(
                     .notFound, "there is no such older version", hint: "see 'vault history'; --keep N keeps them")
             }
@@ -184,7 +181,7 @@ struct RestoreItem: ParsableCommand {
         try vault.access(selection.groups).withVault { vault in
             var all: [ItemVersion] = []
             for query in selection.queries where all.isEmpty {
-                all = try ifFound { () throws(VaultError) in try vault.deletedItems(matching: query) } ?? []
+                all = try ifFound(try vault.deletedItems(matching: query)) ?? []
             }
             let deleted = all.filter { version in
                 id.map { version.item.record?.id.uuidString.lowercased() == $0.lowercased() } ?? true
@@ -203,7 +200,7 @@ struct RestoreItem: ParsableCommand {
 }
 
 /// - Returns: `nil` if the item is not found.
-func ifFound<R>(_ body: () throws(VaultError) -> R) throws(VaultError) -> R? {
+func ifFound<R>(_ body: @autoclosure () throws(VaultError) -> R) throws(VaultError) -> R? {
     do throws(VaultError) { return try body() } catch {
         guard error == .itemNotFound else { throw error }
         return nil
@@ -225,12 +222,8 @@ enum VersionOutput {
     }
 
     static func json(_ versions: [ItemVersion], revealing: Bool) throws {
-        try Output.write("[")
-        for (index, version) in versions.enumerated() {
-            if index > 0 { try Output.write(",") }
-            let output = ItemOutput(item: version.item, version: version)
-            try output.json(revealing: revealing ? version.item.secret : nil).withBytes { try Output.write($0) }
+        try Output.array(versions, separator: ",") { version in
+            try ItemOutput(item: version.item, version: version).json(revealing: revealing ? version.item.secret : nil)
         }
-        try Output.write("]\n")
     }
 }

@@ -16,12 +16,8 @@ enum NearMiss {
         _ service: String, _ account: String?, _ classes: [ItemClass], in store: any ItemStore
     ) -> String? {
         guard Terminal.isTerminal(STDERR_FILENO) else { return nil }
-        let items = classes.flatMap { itemClass in
-            var query = Query(itemClass)
-            query.leavesOutLocked = true
-            query.presence = .leftOut
-            return (try? store.allMatching(query)) ?? []
-        }.filter { $0.applicationGroup == nil }
+        let items = classes.flatMap { (try? store.allMatching(Query($0).withoutQuestions)) ?? [] }
+            .filter { $0.applicationGroup == nil }
         let accounts = items.filter { $0.serviceName == service }.map { $0[.account]?.displayText ?? "" }
         guard accounts.isEmpty || account == nil else { return "its accounts: " + list(accounts) }
         return Suggestion.question(Suggestion.names(like: service, among: items.map(\.serviceName)))

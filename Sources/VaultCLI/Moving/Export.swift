@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 internal import ArgumentParser
-internal import FoundationEssentials
 internal import Glibc
 internal import Vault
 internal import VaultCrypto
@@ -66,9 +65,7 @@ struct Export: ParsableCommand {
     @Option(help: ArgumentHelp("pass: the key that opens the files, as named for gpg.", valueName: "key"))
     var recipient: String?
 
-    @Flag(help: "Do not ask for confirmation.")
-    var yes = false
-
+    @OptionGroup var confirmation: ConfirmationOption
     @OptionGroup var passphrase: FilePassphraseOptions
 
     private func format() throws -> ExportFormat? { try Suggestion.format(formatName, of: "export") }
@@ -108,7 +105,7 @@ struct Export: ParsableCommand {
                 throw CommandError(.alreadyExists, "the file exists", hint: "name a new one")
             }
         }
-        if !yes { try Confirmation.checkPossible() }
+        try confirmation.checkPossible()
         let given = try passphrase.given()
         try access.withVault { vault in
             do { try export(vault, as: format, to: file, given) } catch let error as ImportError {
@@ -118,22 +115,16 @@ struct Export: ParsableCommand {
     }
 
     private func export(_ vault: any OpenVault, as format: ExportFormat, to file: String, _ given: Secret?) throws {
-        let items = try [ItemClass.genericPassword, .internetPassword].flatMap { itemClass -> [Item] in
-            try vault.allMatching(Query(itemClass))
-        }
+        let items: [Item] = try [.genericPassword, .internetPassword].flatMap { try vault.allMatching(Query($0)) }
         let passkeys = try vault.passkeys(of: nil).map(\.item)
         // No format supports these classes, apart from passkeys, which is reported.
-        let others = try [ItemClass.certificate, .key].flatMap { itemClass -> [Item] in
-            var query = Query(itemClass)
-            (query.presence, query.leavesOutLocked) = (.leftOut, true)
-            return try vault.allMatching(query).filter { Passkey($0) == nil }
+        let others: [Item] = try [.certificate, .key].flatMap { itemClass in
+            try vault.allMatching(Query(itemClass).withoutQuestions).filter { Passkey($0) == nil }
         }
         let count = items.count + passkeys.count
         guard count > 0 else { throw CommandError(.notFound, "there is nothing to export") }
-        if !yes {
-            let how = format.isClear ? "IN CLEAR" : "encrypted"
-            try Confirmation.ask("Write \(count.grouped) items \(how) to '\(file.printable)'?")
-        }
+        let how = format.isClear ? "IN CLEAR" : "encrypted"
+        try confirmation.ask("Write \(count.grouped) items \(how) to '\(file.printable)'?")
         var entries = try Progress.during("opening") { report in
             try ExportedEntries(items + passkeys + others, progress: report)
         }

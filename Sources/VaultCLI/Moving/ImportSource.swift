@@ -51,15 +51,13 @@ enum ImportFormat: String, FormatName {
 
 /// The passphrase of an imported or exported file, as opposed to the vault's.
 struct FilePassphraseOptions: ParsableArguments {
-    @Option(
-        help: ArgumentHelp("Read the passphrase of FILE, not of the vault, from this file.", valueName: "file"),
-        completion: .file())
+    @Option(file: "Read the passphrase of FILE, not of the vault, from this file.")
     var filePassphraseFile: String?
 
     @Option(help: ArgumentHelp("Read the passphrase of FILE from this descriptor.", valueName: "number"))
     var filePassphraseFd: Int32?
 
-    @Option(help: ArgumentHelp("The key file of a KDBX file.", valueName: "file"), completion: .file())
+    @Option(file: "The key file of a KDBX file.")
     var fileKeyFile: String?
 
     func validate() throws {
@@ -240,9 +238,7 @@ struct ImportSource {
     }
 
     private func checkReadable(_ path: String) throws {
-        do throws(Errno) { try Names.checkAccess(path, R_OK) } catch {
-            throw CommandError(.inputOutput, "cannot open '\(path.printable)': \(error.text)")
-        }
+        try attempt("open '\(path.printable)'", try Names.checkAccess(path, R_OK))
     }
 
     /// Returns the name of the directory that contains a file.

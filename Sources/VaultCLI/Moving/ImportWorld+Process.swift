@@ -34,14 +34,7 @@ extension ImportWorld {
                 let names = try FileTree.names(below: directory) { unreadable.append($0) }
                 return (names, unreadable)
             },
-            withScratch: { body in
-                let scratch = try Scratch.make()
-                do { try body(scratch.path) } catch {
-                    scratch.wipe()
-                    throw error
-                }
-                scratch.wipe()
-            },
+            withScratch: { body in try Scratch.withPath { try body($0) } },
             write: { bytes, path in try bytes.withBytes { try Scratch.write($0, to: path) } }, progress: progress)
     }
 }

@@ -146,14 +146,10 @@ struct PlaintextSweep {
             if let rest {
                 try rest.withBytes { try OutputFile(target).replace(with: $0, durably: true) }
             } else {
-                do throws(Errno) { try Names.removeFile(target) } catch { throw failure(source.path, error) }
+                try attempt("change '\(source.path.printable)'", try Names.removeFile(target))
             }
             if let flaw = old.overwrite() { Output.warn("'\(source.path.printable)' \(flaw)") }
         } catch { throw .outside(error) }
-    }
-
-    private func failure(_ path: String, _ errno: Errno) -> CommandError {
-        CommandError(.inputOutput, "cannot change '\(path.printable)': \(errno.text)")
     }
 }
 

@@ -29,13 +29,12 @@ struct PasskeyList: ParsableCommand {
     @Argument(help: "The domain of a site.")
     var site: String?
 
-    @Flag(help: "Print JSON.")
-    var json = false
+    @OptionGroup var output: JSONOption
 
     func run() throws {
         let found = try vault.access(.named(nil), onlyReads: true).withVault { try $0.passkeys(of: site?.lowercased()) }
         let name = "passkeys" + (site.map { " of \($0.printable)" } ?? "")
-        try Output.list(found.map(Row.init), asJSON: json, named: name, \.text)
+        try Output.list(found.map(Row.init), asJSON: output.json, named: name, \.text)
     }
 
     private struct Row: Encodable {
@@ -121,7 +120,7 @@ struct PasskeyRestore: ParsableCommand {
 
     func run() throws {
         try vault.access(.named(nil)).withVault { store in
-            let deleted = try ifFound { () throws(VaultError) in try store.deletedItems(matching: selection.query) }
+            let deleted = try ifFound(try store.deletedItems(matching: selection.query))
             let found = (deleted ?? []).compactMap { Passkey($0.item) }
             let missing = CommandError(.notFound, "no such passkey was deleted", hint: "see 'vault history --keep'")
             guard let record = try selection.only(of: found, missing: missing).item.record else {

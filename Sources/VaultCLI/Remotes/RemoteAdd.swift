@@ -30,9 +30,7 @@ struct RemoteAdd: ParsableCommand {
     @Flag(help: "Ask to join the existing fleet, and wait.")
     var join = false
 
-    @Option(
-        help: ArgumentHelp("Join with the fleet's recovery code in this file; - for a prompt.", valueName: "file"),
-        completion: .file())
+    @Option(file: "Join with the fleet's recovery code in this file; - for a prompt.")
     var recoveryCodeFile: String?
 
     @Flag(help: .hidden)
@@ -48,7 +46,7 @@ struct RemoteAdd: ParsableCommand {
     @OptionGroup var file: VaultFileOptions
     @OptionGroup var passphrase: PassphraseOptions
 
-    @Option(help: ArgumentHelp("Unlock the vault with this key file.", valueName: "file"), completion: .file())
+    @Option(file: "Unlock the vault with this key file.")
     var keyFile: String?
 
     @OptionGroup var securityKey: SecurityKeyOptions

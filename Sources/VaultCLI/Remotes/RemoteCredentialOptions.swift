@@ -9,21 +9,16 @@ internal import VaultSync
 
 /// The credentials that a device presents to a server, and the authorities by which it verifies the server.
 struct RemoteCredentialOptions: ParsableArguments {
-    @Option(
-        help: ArgumentHelp(
-            "A file with the password of the URL's user; the vault keeps it on this device only.", valueName: "file"),
-        completion: .file())
+    @Option(file: "A file with the password of the URL's user; the vault keeps it on this device only.")
     var passwordFile: String?
 
-    @Option(
-        help: ArgumentHelp("Verify the server's certificate by these authorities (PEM).", valueName: "file"),
-        completion: .file())
+    @Option(file: "Verify the server's certificate by these authorities (PEM).")
     var caFile: String?
 
-    @Option(help: ArgumentHelp("This device's certificate (PEM).", valueName: "file"), completion: .file())
+    @Option(file: "This device's certificate (PEM).")
     var certificateFile: String?
 
-    @Option(help: ArgumentHelp("The certificate's private key (PEM).", valueName: "file"), completion: .file())
+    @Option(file: "The certificate's private key (PEM).")
     var certificateKeyFile: String?
 
     private static let longestPassword = 1024

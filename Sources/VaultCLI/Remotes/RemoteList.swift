@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 internal import ArgumentParser
-internal import FoundationEssentials
 internal import Vault
 internal import VaultSync
 
@@ -30,13 +29,11 @@ struct RemoteList: ParsableCommand {
     static let configuration = CommandConfiguration(commandName: "list", abstract: "List the remotes of this device.")
 
     @OptionGroup var vault: VaultOptions
-
-    @Flag(help: "Print JSON.")
-    var json = false
+    @OptionGroup var output: JSONOption
 
     func run() throws {
         let remotes = try vault.fleetStatus().remotes.map { RemoteSummary($0) }
-        try Output.list(remotes, asJSON: json, named: "remotes") {
+        try Output.list(remotes, asJSON: output.json, named: "remotes") {
             "\($0.url.printable)\t\($0.lastSync?.text ?? "never")\n"
         }
     }

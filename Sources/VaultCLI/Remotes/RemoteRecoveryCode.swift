@@ -20,9 +20,7 @@ struct RemoteRecoveryCode: ParsableCommand {
     @Flag(help: "Make a new code, in place of the current one.")
     var new = false
 
-    @Flag(help: "Print JSON.")
-    var json = false
-
+    @OptionGroup var output: JSONOption
     @OptionGroup var vault: VaultOptions
 
     func run() throws {
@@ -71,7 +69,7 @@ struct RemoteRecoveryCode: ParsableCommand {
     private static let progress = "making another recovery code"
 
     private func tell(_ code: RecoveryCode) throws {
-        if json {
+        if output.json {
             try FleetCode.write(["state": "renewed"], with: code)
         } else {
             try FleetCode.write(code)

@@ -2,7 +2,6 @@
 internal import ArgumentParser
 internal import CLinux
 internal import Glibc
-internal import SystemPackage
 internal import Vault
 internal import VaultCrypto
 internal import VaultFormat
@@ -10,7 +9,7 @@ internal import VaultSystem
 
 /// The options for a new passphrase.
 struct NewPassphraseOptions: ParsableArguments {
-    @Option(help: ArgumentHelp("Read the new passphrase from this file.", valueName: "file"), completion: .file())
+    @Option(file: "Read the new passphrase from this file.")
     var newPassphraseFile: String?
 
     @Option(help: ArgumentHelp("Read the new passphrase from this descriptor.", valueName: "number"))
@@ -75,9 +74,7 @@ struct SlotAdd: ParsableCommand {
     @OptionGroup var vault: VaultOptions
     @OptionGroup var new: NewPassphraseOptions
 
-    @Option(
-        help: ArgumentHelp("The key file; created, with 64 random bytes, if it does not exist.", valueName: "file"),
-        completion: .file())
+    @Option(file: "The key file; created, with 64 random bytes, if it does not exist.")
     var newKeyFile: String?
 
     @Option(help: ArgumentHelp("The chip, in the syntax of systemd-creds; else the machine's.", valueName: "device"))

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 internal import ArgumentParser
-internal import FoundationEssentials
 internal import Vault
 internal import VaultFormat
 internal import VaultStorage
@@ -18,13 +17,11 @@ struct SlotList: ParsableCommand {
         commandName: "list", abstract: "List the ways to unlock the vault.", discussion: "Needs no passphrase.")
 
     @OptionGroup var file: VaultFileOptions
-
-    @Flag(help: "Print JSON.")
-    var json = false
+    @OptionGroup var output: JSONOption
 
     func run() throws {
         let slots = try LockedVault(at: file.path()).slots.map(SlotSummary.init)
-        try Output.list(slots, asJSON: json, named: "slots") { $0.line + "\n" }
+        try Output.list(slots, asJSON: output.json, named: "slots") { $0.line + "\n" }
     }
 }
 

@@ -18,24 +18,20 @@ struct SlotRemove: ParsableCommand {
     var slot: String
 
     @OptionGroup var vault: VaultOptions
-
-    @Flag(help: "Do not ask for confirmation.")
-    var yes = false
+    @OptionGroup var confirmation: ConfirmationOption
 
     func run() throws {
-        if !yes { try Confirmation.checkPossible() }
+        try confirmation.checkPossible()
         let slots = try vault.locked().slots
         let found = try slots.named(slot)
         try vault.withOpened { opened, _ in try remove(found, slots, opened) }
     }
 
     private func remove(_ found: KeySlot, _ slots: [KeySlot], _ opened: Vault) throws {
-        if !yes {
-            let isLast =
-                !slots.contains { $0.kind.takesPassphrase && $0.slotID != found.slotID } && found.kind.takesPassphrase
-            let also = isLast ? " This also deletes the items that need a passphrase slot." : ""
-            try Confirmation.ask("Remove the slot '\(found.name.printable)' (\(found.kind.label))?\(also)")
-        }
+        let isLast =
+            !slots.contains { $0.kind.takesPassphrase && $0.slotID != found.slotID } && found.kind.takesPassphrase
+        let also = isLast ? " This also deletes the items that need a passphrase slot." : ""
+        try confirmation.ask("Remove the slot '\(found.name.printable)' (\(found.kind.label))?\(also)")
         let lost = try opened.removeSlot(found.slotID)
         if lost > 0 { Output.note("deleted \(lost) items that need a passphrase slot") }
     }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 internal import Vault
 internal import VaultCrypto
+internal import VaultFormat
 
 /// The references in a text that stand where none is replaced: a person may have expected the secret there.
 struct BareReferences {
@@ -11,9 +12,7 @@ struct BareReferences {
 
     /// Notes a reference that begins at an index, if there is one.
     mutating func look(at index: Int, of bytes: Span<UInt8>, line: Int) {
-        let scheme = Array(SecretReference.scheme.utf8)
-        guard bytes[index] == scheme[0], index + scheme.count < bytes.count,
-            scheme.indices.allSatisfy({ bytes[index + $0] == scheme[$0] }),
+        guard bytes[index] == UInt8(ascii: "v"), bytes.hasReference(at: index),
             // `ref+vault://` and the like are other programs' schemes.
             index == 0 || !BareReferences.continues(bytes[index - 1]) || "~%/@:_".utf8.contains(bytes[index - 1])
         else { return }
@@ -29,12 +28,7 @@ struct BareReferences {
 
     /// The bytes of a reference in a text: unreserved characters, escapes, and what accounts commonly have.
     private static func continues(_ byte: UInt8) -> Bool {
-        switch byte {
-        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-            UInt8(ascii: "0")...UInt8(ascii: "9"), 0x80...:
-            true
-        default: "-._~%/@:+".utf8.contains(byte)
-        }
+        byte.isASCIIAlphanumeric || byte >= 0x80 || "-._~%/@:+".utf8.contains(byte)
     }
 
     /// Warns of the first few.

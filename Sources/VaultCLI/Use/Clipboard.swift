@@ -162,17 +162,14 @@ extension Secret {
             guard clipboard == .terminal else { return nil }
             return "the terminal's clipboard has the secret until something else is copied"
         }
+        let helper = Helper([
+            Helper.ownExecutable, ClearClipboard.name, "--of", clipboard.rawValue, "--after", String(seconds),
+        ])
         guard clipboard != .terminal else {
-            let helper = Helper([
-                Helper.ownExecutable, ClearClipboard.name, "--of", clipboard.rawValue, "--after", String(seconds),
-            ])
             try Terminal()?.withDescriptor { try helper.leave([UInt8]().span, writingTo: $0) }
             return "the terminal's clipboard is overwritten in \(seconds) s, whatever it contains"
         }
         let seal = try ClipboardSeal(of: self)
-        let helper = Helper([
-            Helper.ownExecutable, ClearClipboard.name, "--of", clipboard.rawValue, "--after", String(seconds),
-        ])
         try seal.withBytes { try helper.leave($0) }
         return "the clipboard is cleared in \(seconds) s if it still has the secret"
     }

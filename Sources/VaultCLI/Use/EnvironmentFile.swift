@@ -34,14 +34,8 @@ struct EnvironmentFile {
     }
 
     private static func value(_ value: Secret, _ line: Int) throws(ImportError) -> Value {
-        let scheme = Array(SecretReference.scheme.utf8)
         // A reference contains no bytes of a secret, so it may be text.
-        let text = value.withBytes { bytes -> String? in
-            guard bytes.count >= scheme.count, scheme.indices.allSatisfy({ bytes[$0] == scheme[$0] }) else {
-                return nil
-            }
-            return String(decoding: bytes.array, as: UTF8.self)
-        }
+        let text = value.withBytes { $0.hasReference(at: 0) ? String(decoding: $0.array, as: UTF8.self) : nil }
         guard let text else { return .plain(value) }
         guard let reference = SecretReference(text) else {
             throw .malformed("line \(line)", "the reference is not well formed")

@@ -36,13 +36,8 @@ struct Helper {
 
     /// Passes the bytes to the program's standard input, and waits for its exit.
     func give(_ bytes: Span<UInt8>) throws {
-        let input = try Helper.pipe()
-        let process = try start(input: input.reading.number, output: -1)
-        input.reading.close()
         // A program that does not read all of it has failed, and reports that by its exit code.
-        _ = Helper.write(bytes, to: input.writing)
-        input.writing.close()
-        try wait(for: process)
+        guard try status(reading: bytes, output: -1) == 0 else { throw failure }
     }
 
     /// Returns the program's standard output.
@@ -51,7 +46,7 @@ struct Helper {
         let process = try start(input: -1, output: output.writing.number)
         output.writing.close()
         let answer = try SecretReader.read(output.reading.number, limit: Layout.valueLimit, tooLong: tooLong)
-        try wait(for: process)
+        guard Helper.status(of: process) == 0 else { throw failure }
         return answer
     }
 
@@ -102,24 +97,30 @@ struct Helper {
     ///
     /// An interrupt is for the program, whose exit is waited for; both stop and continue together.
     func run() throws -> Int32 {
+        try Helper.uninterrupted {
+            Helper.status(of: try start(input: STDIN_FILENO, output: STDOUT_FILENO, error: STDERR_FILENO))
+        }
+    }
+
+    private static func uninterrupted<R>(_ body: () throws -> R) rethrows -> R {
         let (interrupted, quit) = (signal(SIGINT, SIG_IGN), signal(SIGQUIT, SIG_IGN))
         defer {
             signal(SIGINT, interrupted)
             signal(SIGQUIT, quit)
         }
-        return Helper.status(of: try start(input: STDIN_FILENO, output: STDOUT_FILENO, error: STDERR_FILENO))
+        return try body()
     }
 
     /// Like ``run()``, for a program that displays its input, such as a pager. The user may quit it before it has read
     /// all input.
     func show(_ bytes: Span<UInt8>) throws -> Int32 {
-        let (interrupted, quit) = (signal(SIGINT, SIG_IGN), signal(SIGQUIT, SIG_IGN))
-        defer {
-            signal(SIGINT, interrupted)
-            signal(SIGQUIT, quit)
-        }
+        try Helper.uninterrupted { try status(reading: bytes, output: STDOUT_FILENO, error: STDERR_FILENO) }
+    }
+
+    /// Runs the program with the bytes as its standard input, of which it may leave a part, and waits for its exit.
+    private func status(reading bytes: Span<UInt8>, output: Int32, error: Int32 = -1) throws -> Int32 {
         let input = try Helper.pipe()
-        let process = try start(input: input.reading.number, output: STDOUT_FILENO, error: STDERR_FILENO)
+        let process = try start(input: input.reading.number, output: output, error: error)
         input.reading.close()
         _ = Helper.write(bytes, to: input.writing)
         input.writing.close()
@@ -197,10 +198,6 @@ struct Helper {
         }
         guard result > 0 else { throw failure }
         return Int32(result)
-    }
-
-    private func wait(for process: Int32) throws {
-        guard Helper.status(of: process) == 0 else { throw failure }
     }
 
     private var failure: CommandError { CommandError(.failure, "'\(arguments[0])' failed") }

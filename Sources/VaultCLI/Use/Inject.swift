@@ -80,7 +80,6 @@ struct Template {
     /// - Throws: code 64 for text between braces that begins like a reference but is invalid.
     init(_ source: Span<UInt8>) throws {
         bytes = Secret(try SecretBytes(copying: source))
-        let scheme = Array(SecretReference.scheme.utf8)
         var (start, position, line) = (0, 0, 1)
         while position < source.count {
             if source[position] == UInt8(ascii: "\n") { line += 1 }
@@ -92,7 +91,7 @@ struct Template {
             var inside = position + 2
             while inside < source.count, Template.isBlank(source[inside]) { inside += 1 }
             // Other programs use braces as well.
-            guard Template.begins(with: scheme, at: inside, source) else {
+            guard source.hasReference(at: inside) else {
                 position += 1
                 continue
             }
@@ -148,8 +147,4 @@ struct Template {
     }
 
     private static func isBlank(_ byte: UInt8) -> Bool { byte == UInt8(ascii: " ") || byte == UInt8(ascii: "\t") }
-
-    private static func begins(with prefix: [UInt8], at index: Int, _ bytes: Span<UInt8>) -> Bool {
-        index + prefix.count <= bytes.count && prefix.indices.allSatisfy { bytes[index + $0] == prefix[$0] }
-    }
 }

@@ -26,8 +26,9 @@ final class MaskedRun {
     private init(_ child: Child, hiding secrets: [Secret]) throws {
         let output = try MaskedStream.make(to: STDOUT_FILENO, hiding: secrets)
         let writing = Descriptor(owning: output.writing)
+        let isOneTerminal = clinux_is_same_terminal(STDOUT_FILENO, STDERR_FILENO) != 0
         // Through one terminal, lines of both streams keep their order.
-        let error = MaskedRun.isOneTerminal ? nil : try MaskedStream.make(to: STDERR_FILENO, hiding: secrets)
+        let error = isOneTerminal ? nil : try MaskedStream.make(to: STDERR_FILENO, hiding: secrets)
         let errorWriting = error.map { Descriptor(owning: $0.writing) }
         let (process, signals) = try child.start(output: writing.number, error: error?.writing ?? writing.number)
         self.process = process
@@ -36,10 +37,6 @@ final class MaskedRun {
         // With a write end open in this process, the streams would never end.
         _ = consume errorWriting
         writing.close()
-    }
-
-    private static var isOneTerminal: Bool {
-        clinux_is_same_terminal(STDOUT_FILENO, STDERR_FILENO) != 0
     }
 
     static func run(_ child: Child, hiding secrets: [Secret]) throws -> Never {
@@ -110,10 +107,7 @@ final class MaskedRun {
             let part = bytes.extracting(written..<min(written + 4096, bytes.count))
             let count = unsafe part.withUnsafeBytes { unsafe Glibc.write(target, $0.baseAddress, $0.count) }
             if count < 0, errno == EINTR || errno == EAGAIN { continue }
-            guard count > 0 else {
-                throw CommandError(
-                    .inputOutput, "cannot write the output: \(Errno(rawValue: errno).text)")
-            }
+            guard count > 0 else { throw CommandError.cannot("write the output", Errno(rawValue: errno)) }
             written += count
         }
     }

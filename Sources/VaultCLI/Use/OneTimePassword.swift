@@ -44,10 +44,7 @@ struct Otp: PlainCommand {
             }
             return secret
         }
-        let password: OneTimePassword
-        do throws(OneTimePasswordError) {
-            password = try secret.withBytes { text throws(OneTimePasswordError) in try OneTimePassword(text) }
-        } catch { throw CommandError(error) }
+        let password = try secret.withBytes { try OneTimePassword($0) }
         let now = UInt64(max(0, Date().timeIntervalSince1970))
         let code: String
         do throws(CryptoError) { code = try password.code(at: now) } catch {
@@ -65,14 +62,12 @@ struct Otp: PlainCommand {
 }
 
 extension CommandError {
-    fileprivate init(_ error: OneTimePasswordError) {
+    init(_ error: OneTimePasswordError) {
         switch error {
-        case .notTimeBased:
-            self = .usage("the secret is not an otpauth:// URI of time-based passwords")
+        case .notTimeBased: self = .usage("the secret is not an otpauth:// URI of time-based passwords")
         case .unknownAlgorithm:
             self = .usage("the algorithm of the one-time password must be SHA1, SHA256 or SHA512")
-        case .unusableNumber:
-            self = .usage("the digits or the period of the one-time password are out of range")
+        case .unusableNumber: self = .usage("the digits or the period of the one-time password are out of range")
         case .notBase32: self = .usage("the secret is neither an otpauth:// URI nor base32")
         case .cryptography(let error): self.init(error)
         }

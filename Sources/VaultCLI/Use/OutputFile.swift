@@ -44,7 +44,7 @@ struct OutputFile {
         let interruptions = try Interruptions()
         let target = FilePath(path)
         let parent = target.removingLastComponent()
-        guard let name = target.lastComponent?.string else { throw OutputFile.failure(.isDirectory) }
+        guard let name = target.lastComponent?.string else { throw CommandError.cannot("write the file", .isDirectory) }
         do {
             let directory = try LinuxFileSystem().openDirectory(parent.isEmpty ? "." : parent)
             let made = try DurableFile(name, in: directory, SystemRandom(), needsLock: false)
@@ -61,11 +61,7 @@ struct OutputFile {
             guard errno != .fileExists else {
                 throw CommandError(.alreadyExists, "the file exists", hint: "to replace it: --yes")
             }
-            throw OutputFile.failure(errno)
+            throw CommandError.cannot("write the file", errno)
         }
-    }
-
-    private static func failure(_ errno: Errno) -> CommandError {
-        CommandError(.inputOutput, "cannot write the file: \(errno.text)")
     }
 }

@@ -79,29 +79,27 @@ struct Run: PlainCommand {
         var secrets: [Secret] = []
         var values: [String: Secret] = [:]
         try access.withVault { vault in
+            func take(_ name: String, _ reference: SecretReference) throws -> Secret {
+                let secret = try reference.secret(in: vault, of: .named(group), for: name)
+                secrets.append(secret)
+                return secret
+            }
             // The body may run a second time, after a prompt.
             (secrets, values) = ([], [:])
             // Variables on the command line take precedence, so overridden ones are not looked up.
             let named = Set(files.flatMap { $0.variables.map(\.name) } + (variables + paths).map(\.name))
             for variable in inherited where !named.contains(variable.name) {
-                secrets.append(try variable.reference.secret(in: vault, of: .named(group), for: variable.name))
-                values[variable.name] = secrets[secrets.count - 1]
+                values[variable.name] = try take(variable.name, variable.reference)
             }
             for (name, value) in files.flatMap(\.variables) {
                 switch value {
                 case .plain(let secret): values[name] = secret
-                case .reference(let reference):
-                    secrets.append(try reference.secret(in: vault, of: .named(group), for: name))
-                    values[name] = secrets[secrets.count - 1]
+                case .reference(let reference): values[name] = try take(name, reference)
                 }
             }
-            for variable in variables {
-                secrets.append(try variable.reference.secret(in: vault, of: .named(group), for: variable.name))
-                values[variable.name] = secrets[secrets.count - 1]
-            }
+            for variable in variables { values[variable.name] = try take(variable.name, variable.reference) }
             for variable in paths {
-                secrets.append(try variable.reference.secret(in: vault, of: .named(group), for: variable.name))
-                let path = try SealedFile.make(secrets[secrets.count - 1])
+                let path = try SealedFile.make(take(variable.name, variable.reference))
                 values[variable.name] = Secret(try SecretBytes(copying: Array(path.utf8).span))
             }
         }

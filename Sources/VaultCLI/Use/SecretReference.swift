@@ -65,11 +65,17 @@ struct SecretReference: Equatable {
 
     private var queries: [Query] {
         [(ItemClass.genericPassword, Attribute.service), (.internetPassword, .server)].map { itemClass, place in
-            var query = Query(itemClass, attributes: [place: .string(service)])
-            query.attributes[.account] = account.map(AttributeValue.string)
-            query.returnsSecrets = name == nil
-            return query
+            Query(itemClass, attributes: [place: .string(service)])
+                .with(\.attributes[.account], account.map(AttributeValue.string)).with(\.returnsSecrets, name == nil)
         }
+    }
+}
+
+extension Span<UInt8> {
+    /// Returns whether a text that begins like a reference stands at an index.
+    func hasReference(at index: Int) -> Bool {
+        let scheme = Array(SecretReference.scheme.utf8)
+        return index + scheme.count <= count && scheme.indices.allSatisfy { self[index + $0] == scheme[$0] }
     }
 }
 
@@ -114,12 +120,7 @@ struct NamedReference: ExpressibleByArgument {
 
     /// Returns whether POSIX shells accept the name of a variable.
     static func isName(_ name: some StringProtocol) -> Bool {
-        guard let first = name.utf8.first, !(UInt8(ascii: "0")...UInt8(ascii: "9")).contains(first) else {
-            return false
-        }
-        return name.utf8.allSatisfy { byte in
-            byte == UInt8(ascii: "_") || (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte)
-                || (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(byte | 0x20)
-        }
+        guard let first = name.utf8.first, !first.isASCIIDigit else { return false }
+        return name.utf8.allSatisfy { $0 == UInt8(ascii: "_") || $0.isASCIIAlphanumeric }
     }
 }

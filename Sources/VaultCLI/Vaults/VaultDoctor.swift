@@ -18,9 +18,7 @@ struct Doctor: ParsableCommand {
             """)
 
     @OptionGroup var vault: VaultOptions
-
-    @Flag(help: "Print JSON.")
-    var json = false
+    @OptionGroup var output: JSONOption
 
     func run() throws {
         var findings: [Finding] = []
@@ -65,7 +63,7 @@ struct Doctor: ParsableCommand {
                 failure = failure ?? flaw
             }
         }
-        if json { try Output.json(findings) } else { try Output.write(findings.map(\.line).joined()) }
+        if output.json { try Output.json(findings) } else { try Output.write(findings.map(\.line).joined()) }
         if let failure { throw failure }
     }
 
@@ -139,21 +137,17 @@ enum Finding: Encodable {
 
     func encode(to encoder: any Encoder) throws {
         var container = encoder.container(keyedBy: Key.self)
-        let (status, message) =
-            switch self {
-            case .good(let text): ("ok", text)
-            case .warning(let text): ("warn", text)
-            case .bad(let text): ("fail", text)
-            }
-        try container.encode(status, forKey: .status)
-        try container.encode(message, forKey: .message)
+        try container.encode(parts.status, forKey: .status)
+        try container.encode(parts.message, forKey: .message)
     }
 
-    var line: String {
+    private var parts: (status: String, message: String) {
         switch self {
-        case .good(let text): "ok    \(text)\n"
-        case .warning(let text): "warn  \(text)\n"
-        case .bad(let text): "fail  \(text)\n"
+        case .good(let text): ("ok", text)
+        case .warning(let text): ("warn", text)
+        case .bad(let text): ("fail", text)
         }
     }
+
+    var line: String { (parts.status + "    ").prefix(6) + parts.message + "\n" }
 }

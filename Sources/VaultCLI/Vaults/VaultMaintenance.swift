@@ -33,8 +33,7 @@ struct Verify: ParsableCommand {
     @Flag(help: "Open every secret.")
     var deep = false
 
-    @Flag(help: "Print JSON.")
-    var json = false
+    @OptionGroup var output: JSONOption
 
     @Flag(help: "Continue with this file, although this device has seen a newer one or another vault in its place.")
     var acceptOlder = false
@@ -55,9 +54,7 @@ struct Verify: ParsableCommand {
     }
 
     private func confirm() throws {
-        guard !yes else { return }
-        try Confirmation.checkPossible()
-        try Confirmation.ask("Go on from this file? What a newer one had is lost then.")
+        if !yes { try Confirmation.ask("Go on from this file? What a newer one had is lost then.") }
     }
 
     private func verify(_ vault: any OpenVault) throws {
@@ -66,7 +63,7 @@ struct Verify: ParsableCommand {
             Output.warn(
                 "one of the two commit marks is torn or was changed; the next change of the vault repairs it")
         }
-        guard json else {
+        guard output.json else {
             var line = "\(result.items) items in \(result.commits) commits, \(result.values) secrets"
             if result.versions > 0 { line += ", \(result.versions) older versions" }
             if deep { line += ", \(result.opened) of them opened" }
@@ -107,8 +104,7 @@ struct Generate: ParsableCommand {
     @Option(help: ArgumentHelp("The symbols to choose from; \"\" for none.", valueName: "set"))
     var symbols: String?
 
-    @Flag(help: "Print JSON.")
-    var json = false
+    @OptionGroup var output: JSONOption
 
     func validate() throws {
         guard length == nil || words == nil else { throw ValidationError("--length and --words exclude each other") }
@@ -132,7 +128,7 @@ struct Generate: ParsableCommand {
             ?? Generator.characters(length ?? 24, symbols: symbols ?? Generator.defaultSymbols)
         let bits = Int(generator.entropyBits)
         let secret = generator.bytes()
-        guard !json else {
+        guard !output.json else {
             var text = try SecretBuffer(capacity: secret.count + 64)
             // The generator's letters, digits, symbols and words need no escapes.
             try text.append("{\"entropyBits\":\(bits),\"secret\":\"".utf8)

@@ -23,13 +23,12 @@ struct Rekey: ParsableCommand {
     @Flag(help: "Make a new recovery code, and print it once.")
     var recoveryCode = false
 
-    @Flag(help: "Do not ask for confirmation.")
-    var yes = false
+    @OptionGroup var confirmation: ConfirmationOption
 
     func validate() throws { try new.check(against: vault.passphrase) }
 
     func run() throws {
-        if !yes { try Confirmation.checkPossible() }
+        try confirmation.checkPossible()
         let locked = try vault.locked()
         try vault.withOpened { opened, current in try rekey(opened, current, locked) }
     }
@@ -39,10 +38,8 @@ struct Rekey: ParsableCommand {
         let own = held?.slot
         let entries = try entries(for: current, held)
         let dropped = try opened.slots().filter { $0.slotID != own?.slotID }.map(\.name.printable)
-        if !yes {
-            let rest = dropped.isEmpty ? "" : ", without \(dropped.joined(separator: ", "))"
-            try Confirmation.ask("Encrypt everything with a new key\(rest)?")
-        }
+        let rest = dropped.isEmpty ? "" : ", without \(dropped.joined(separator: ", "))"
+        try confirmation.ask("Encrypt everything with a new key\(rest)?")
         let result = try Progress.during("rekeying") { report in try opened.rekey(entries, report: report) }
         setAuditLogAside(of: locked)
         Output.note("sealed \(result.values) secrets anew")

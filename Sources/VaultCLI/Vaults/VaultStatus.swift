@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 internal import ArgumentParser
-internal import FoundationEssentials
 internal import SystemPackage
 internal import Vault
 internal import VaultAgent
@@ -17,9 +16,7 @@ struct Status: ParsableCommand {
             """)
 
     @OptionGroup var vault: VaultOptions
-
-    @Flag(help: "Print JSON.")
-    var json = false
+    @OptionGroup var output: JSONOption
 
     func run() throws {
         let store = try LockedStore(vault.file.path(), environment: .system)
@@ -30,7 +27,7 @@ struct Status: ParsableCommand {
             if error != .agent(.otherVault) { summary.agentProblem = error.text }
         }
         if store.header.isReplicated { summary.fleet = try FleetSummary.of(vault) }
-        guard json else { return try Output.write(summary.text) }
+        guard output.json else { return try Output.write(summary.text) }
         try Output.json(summary)
     }
 
