@@ -198,10 +198,9 @@ extension StorageError {
 extension SlotFlaw {
     fileprivate var verdict: Verdict {
         switch self {
-        case .full: (.failure, "'vault slot remove' makes room")
+        case .full, .annexFull: (.failure, "'vault slot remove' makes room")
         case .cost:
             (.failure, "choose a cheaper derivation with --kdf, or make room with 'vault slot remove'")
-        case .annexFull: (.failure, "'vault slot remove' makes room")
         case .lastForPeople: (.failure, "add a passphrase or a recovery code first: 'vault slot add'")
         case .noSuchSlot: (.notFound, "see 'vault slot list'")
         case .changed: (.changed, "see 'vault slot list', and try again")

@@ -101,12 +101,11 @@ struct PassphraseOptions: ParsableArguments {
     /// Returns the passphrase from the sources named on the command line or in the environment; `nil` if there are
     /// none.
     func given() throws -> Passphrase? {
-        if let file = passphraseFile { return try PassphraseOptions.read(file: file) }
         if let descriptor = passphraseFd { return try PassphraseOptions.read(descriptor: descriptor) }
-        if let file = ProcessEnvironment.variable("VAULT_PASSPHRASE_FILE") {
-            return try PassphraseOptions.read(file: file)
+        let variable = ProcessEnvironment.variable("VAULT_PASSPHRASE_FILE")
+        return try (passphraseFile ?? variable ?? PassphraseOptions.credential).map {
+            try PassphraseOptions.read(file: $0)
         }
-        return try PassphraseOptions.credential.map { try PassphraseOptions.read(file: $0) }
     }
 
     static func read(file: String) throws -> Passphrase {

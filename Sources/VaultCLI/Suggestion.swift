@@ -9,23 +9,14 @@ enum Suggestion {
     /// - Parameter arguments: the arguments of the process.
     /// - Returns: `nil` if the arguments begin with a command.
     static func forUnknownCommand(in arguments: [String]) -> CommandError? {
-        var command: any ParsableCommand.Type = VaultCommand.self
-        var words = arguments[...]
-        if words.first == "help" { words = words.dropFirst() }
-        var path: [String] = []
-        while let word = words.first, !word.hasPrefix("-"), !command.configuration.subcommands.isEmpty {
-            guard let next = command.configuration.subcommands.first(where: { $0.names.contains(word) }) else {
-                let names = command.configuration.subcommands.filter { $0.configuration.shouldDisplay }.flatMap {
-                    $0.names
-                }
-                return CommandError.usage(
-                    "no such command" + question(closest(to: word, among: names)), hint: help(for: path))
-            }
-            command = next
-            path.append(next.names[0])
-            words = words.dropFirst()
+        let words = arguments.first == "help" ? Array(arguments.dropFirst()) : arguments
+        let path = command(in: words)
+        let subcommands = type(of: path).configuration.subcommands
+        guard !subcommands.isEmpty, let word = words.dropFirst(path.count).first, !word.hasPrefix("-") else {
+            return nil
         }
-        return nil
+        let names = subcommands.filter { $0.configuration.shouldDisplay }.flatMap { $0.names }
+        return .usage("no such command" + question(closest(to: word, among: names)), hint: help(for: path))
     }
 
     /// Returns an error if an option is longer than every name. The parser would compare it with all names, in a time

@@ -105,8 +105,8 @@ struct UnlockOptions: ParsableArguments {
         if let passphrase = try passphrase.given() { return (try withPassphrase(passphrase, target), .given) }
         if asksMachine, target.canAskMachine {
             do {
-                let secret = try Progress.during("asking this machine for its secret") { _ in try target.machineSecret()
-                }
+                let what = "asking this machine for its secret"
+                let secret = try Progress.during(what) { _ in try target.machineSecret() }
                 if let secret { return (secret, .given) }
             } catch let error as VaultError {
                 guard target.canAskPerson, target.takesPassphrase else { throw error }

@@ -58,10 +58,12 @@ struct VaultAccess {
     }
 
     /// Whether the vault opens without a question to a person.
-    var asksNobody: Bool {
+    var asksNobody: Bool { client == nil && unlocking.hasSource }
+
+    private var client: AgentClient? {
         switch way {
-        case .ownKey: unlocking.hasSource
-        case .agent, .lockedAgent: false
+        case .agent(let client), .lockedAgent(let client): client
+        case .ownKey: nil
         }
     }
 
@@ -202,20 +204,10 @@ struct VaultAccess {
     }
 
     /// Whether the agent was locked when it was found.
-    var isLocked: Bool {
-        switch way {
-        case .agent(let client), .lockedAgent(let client): client.greeting.state == .locked
-        case .ownKey: false
-        }
-    }
+    var isLocked: Bool { client?.greeting.state == .locked }
 
     /// Whether the agent lets this process use secrets, but not print them.
-    var isInjectOnly: Bool {
-        switch way {
-        case .agent(let client), .lockedAgent(let client): client.greeting.access == .injectOnly
-        case .ownKey: false
-        }
-    }
+    var isInjectOnly: Bool { client?.greeting.access == .injectOnly }
 
     /// Asks for the passphrase, one prompt at a time even if several commands wait for it.
     ///

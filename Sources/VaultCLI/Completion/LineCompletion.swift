@@ -79,7 +79,7 @@ struct LineCompletion {
     }
 
     private func values(of argument: CommandTree.Argument, named name: String, typed: String) -> Offers {
-        switch argument.completionKind {
+        switch argument.completion {
         case .paths: .paths
         case .list(let values): .words(values.map { ($0, "") })
         case .custom: .words(custom(name, typed).map { ($0, "") })

@@ -31,7 +31,7 @@ struct ConflictResolve: ParsableCommand {
 
     func run() throws {
         try vault.withConflicts(revealing: false) { conflicts, _, resolve in
-            let found = try ConflictChoice(item, account: account, field: field).only(of: conflicts)
+            let found = try ConflictChoice(item: item, account: account, field: field).only(of: conflicts)
             guard keep <= found.values.count else {
                 throw CommandError.usage(
                     "there are \(found.values.count) to choose from", hint: "see 'vault conflicts'")
@@ -43,13 +43,9 @@ struct ConflictResolve: ParsableCommand {
 
 /// The arguments that select a conflict.
 struct ConflictChoice {
-    private let item: String
-    private let account: String?
-    private let field: String?
-
-    init(_ item: String, account: String?, field: String?) {
-        (self.item, self.account, self.field) = (item, account, field)
-    }
+    let item: String
+    let account: String?
+    let field: String?
 
     /// - Throws: code 10 if none matches; 12 if several match.
     func only(of conflicts: [ItemConflict]) throws -> ItemConflict {

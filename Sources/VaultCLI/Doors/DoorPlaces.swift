@@ -77,18 +77,18 @@ struct DoorPlaces {
 
     /// The directories in which the bus looks for programs to start, in order of precedence.
     static var activation: [FilePath] {
-        let list = ProcessEnvironment.variable("XDG_DATA_DIRS") ?? "/usr/local/share:/usr/share"
-        let machine = list.split(separator: ":").filter { $0.hasPrefix("/") }.map { FilePath(String($0)) }
+        let machine = directories("XDG_DATA_DIRS", "/usr/local/share:/usr/share")
         let own = [RuntimeDirectory.ofProcess, BaseDirectories.path("XDG_DATA_HOME", ".local/share")].compactMap { $0 }
         return (own + machine).map { $0.appending("dbus-1/services") }
     }
 
+    private static func directories(_ name: String, _ fallback: String) -> [FilePath] {
+        (ProcessEnvironment.variable(name) ?? fallback).split(separator: ":").filter { $0.hasPrefix("/") }
+            .map { FilePath(String($0)) }
+    }
+
     /// Lists the files of portals.conf(5) for the running desktop, without the user's own.
     private static func hidden(in data: FilePath) -> [FilePath] {
-        func directories(_ name: String, _ fallback: String) -> [FilePath] {
-            (ProcessEnvironment.variable(name) ?? fallback).split(separator: ":").filter { $0.hasPrefix("/") }
-                .map { FilePath(String($0)) }
-        }
         let desktops = (ProcessEnvironment.variable("XDG_CURRENT_DESKTOP") ?? "").split(separator: ":").filter {
             $0.utf8.allSatisfy { $0.isASCIIAlphanumeric || "-_".utf8.contains($0) }
         }

@@ -70,7 +70,7 @@ extension ManualPage {
         subsection(command.synopsis(below: parent))
         paragraph([command.abstract, command.discussion].compactMap { $0 }.joined(separator: "\n\n"))
         let all = (command.arguments ?? []).filter { $0.shouldDisplay ?? true && !$0.isBuiltIn }
-        let own = UnlockTopic.withoutCommon(all, try UnlockTopic.options())
+        let own = UnlockTopic.withoutCommon(all, try UnlockTopic.options()) { "\($0.title) \($0.abstract ?? "")" }
         for argument in own { item(argument.title, argument.abstract ?? "") }
         if own.count < all.count { paragraph("Also the options that unlock the vault, above.") }
         for subcommand in command.subcommands ?? [] where subcommand.shouldDisplay ?? true {

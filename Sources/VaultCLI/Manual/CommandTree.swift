@@ -34,14 +34,9 @@ struct CommandTree: Decodable {
         var abstract: String?
         var parsingStrategy: String?
         var isRepeating: Bool?
-        private var completion: Completion?
+        private var completionKind: CompletionKind?
 
-        private enum CodingKeys: String, CodingKey {
-            case kind, shouldDisplay, isOptional, names, valueName, abstract, parsingStrategy, isRepeating
-            case completion = "completionKind"
-        }
-
-        private struct Completion: Decodable {
+        private struct CompletionKind: Decodable {
             struct List: Decodable { var values: [String] }
 
             struct Other: Decodable {}
@@ -52,15 +47,15 @@ struct CommandTree: Decodable {
             var custom: Other?
         }
 
-        enum CompletionKind {
+        enum Completion {
             case nothing, paths, custom
             case list([String])
         }
 
-        var completionKind: CompletionKind {
-            if let list = completion?.list { return .list(list.values) }
-            if completion?.custom != nil { return .custom }
-            return completion?.file != nil || completion?.directory != nil ? .paths : .nothing
+        var completion: Completion {
+            if let list = completionKind?.list { return .list(list.values) }
+            if completionKind?.custom != nil { return .custom }
+            return completionKind?.file != nil || completionKind?.directory != nil ? .paths : .nothing
         }
 
         var isOption: Bool { kind == "option" }

@@ -30,15 +30,9 @@ struct UnlockTopic: ParsableCommand {
         return entries.count - rest.count > names.count / 2 ? rest : entries
     }
 
-    static func withoutCommon(
-        _ arguments: [CommandTree.Argument], _ common: [CommandTree.Argument]
-    ) -> [CommandTree.Argument] {
-        withoutCommon(arguments, common) { "\($0.title) \($0.abstract ?? "")" }
-    }
-
     /// Replaces the options of the topic in a command's help by one line.
     static func shortened(_ help: String) -> String {
-        let common = entries(of: helpMessage())
+        let common = options(in: helpMessage())?.entries ?? []
         guard let (start, entries, end) = options(in: help), !help.hasPrefix(helpMessage().prefix(80)) else {
             return help
         }
@@ -62,8 +56,6 @@ struct UnlockTopic: ParsableCommand {
     private static func isBuiltIn(_ entry: String) -> Bool {
         entry.hasPrefix("  --version ") || entry.hasPrefix("  -h, ")
     }
-
-    private static func entries(of help: String) -> [String] { options(in: help)?.entries ?? [] }
 
     /// Splits a help at its options: each entry begins with a hyphen, and goes on with lines indented deeper.
     private static func options(in help: String) -> (start: String, entries: [String], end: String)? {

@@ -132,10 +132,7 @@ struct Init: ParsableCommand {
 
     /// Returns whether the running agent has another vault.
     private static func isAgentTaken(_ vault: LockedVault) -> Bool {
-        do throws(VaultError) {
-            _ = try AgentClient(vault: vault.path, accessGroups: .ofCommand)
-            return false
-        } catch { return true }
+        (try? AgentClient(vault: vault.path, accessGroups: .ofCommand)) == nil
     }
 
     /// Asks for a passphrase until it is valid, and strong or confirmed by the user.

@@ -71,22 +71,11 @@ struct Verify: ParsableCommand {
             if result.unfinishedBytes > 0 { line += ", and \(result.unfinishedBytes) bytes of an unfinished commit" }
             return try Output.line(line)
         }
-        try Output.json(Report(result))
-    }
-
-    private struct Report: Encodable {
-        var items, versions, values, opened, commits, foreign, unfinishedBytes, invalidMarks: Int
-
-        init(_ result: Verification) {
-            items = result.items
-            versions = result.versions
-            values = result.values
-            opened = result.opened
-            commits = result.commits
-            foreign = result.foreign
-            unfinishedBytes = result.unfinishedBytes
-            invalidMarks = result.invalidMarks
-        }
+        try Output.json([
+            "items": result.items, "versions": result.versions, "values": result.values, "opened": result.opened,
+            "commits": result.commits, "foreign": result.foreign, "unfinishedBytes": result.unfinishedBytes,
+            "invalidMarks": result.invalidMarks,
+        ])
     }
 }
 
