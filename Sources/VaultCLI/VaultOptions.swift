@@ -298,9 +298,7 @@ struct ItemSelection: ParsableArguments {
     }
 
     /// The query for the item that a new one would replace.
-    var replaced: Query {
-        Query(key).with(\.attributes[.accessGroup], groups.first.map(AttributeValue.string))
-    }
+    var replaced: Query { Query(key).with(\.attributes[.accessGroup], groups.first.map(AttributeValue.string)) }
 
     /// The query for items with the same key, whether synchronizable or not.
     var twin: Query { replaced.withoutQuestions }

@@ -62,8 +62,7 @@ final class VaultHouse: DoorHouse {
         outcome {
             let dialog = PassphraseDialog(path, at: place.withLock { $0 }, client, until: stop)
             let passphrase = try dialog.askNew()
-            let vault = try Vault.create(at: path, passphrase: passphrase)
-            vault.close()
+            try Vault.create(at: path, passphrase: passphrase).close()
             let agent = try AgentLauncher.agent(of: try LockedVault(at: path))
             try agent.unlock(with: .passphrase(passphrase))
         }

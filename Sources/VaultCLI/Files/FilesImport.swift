@@ -35,13 +35,11 @@ struct FilesImport {
     }
 }
 
-/// The default options for items that are files.
-enum FilesOptions {
-    static let service = "files"
-}
-
 /// The regular files below a directory.
 enum FileTree {
+    /// The service of their items, unless the user names another.
+    static let service = "files"
+
     /// Returns their relative paths, sorted. A symbolic link to a file counts as a file; links to directories are not
     /// followed.
     ///

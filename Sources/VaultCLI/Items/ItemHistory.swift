@@ -104,10 +104,7 @@ struct History: ParsableCommand {
     }
 
     private func deletedItems(in vault: any OpenVault) throws -> [ItemVersion] {
-        var found: [ItemVersion] = []
-        for query in queries {
-            found += try ifFound(try vault.deletedItems(matching: query)) ?? []
-        }
+        let found = try queries.flatMap { try ifFound(try vault.deletedItems(matching: $0)) ?? [] }
         // The list of all may be empty; a search for one that finds none has failed.
         guard !found.isEmpty || service == nil else { throw CommandError(.notFound, "there are no deleted items") }
         return found

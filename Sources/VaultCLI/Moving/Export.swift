@@ -90,9 +90,7 @@ struct Export: ParsableCommand {
 
     func run() throws {
         if let files {
-            return try FilesExport(
-                directory: files, service: service ?? FilesOptions.service, groups: groups
-            ).run(vault)
+            return try FilesExport(directory: files, service: service ?? FileTree.service, groups: groups).run(vault)
         }
         guard let format = try format(), let file else { return }
         let access = try vault.access(groups, onlyReads: true)

@@ -103,7 +103,7 @@ struct Import: ParsableCommand {
     func run() throws {
         if let files {
             return try FilesImport(
-                directory: files, service: service ?? FilesOptions.service, groups: groups, replaces: replace
+                directory: files, service: service ?? FileTree.service, groups: groups, replaces: replace
             ).run(vault)
         }
         guard let format = try format() else { return }
