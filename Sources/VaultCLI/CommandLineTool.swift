@@ -164,22 +164,14 @@ package enum CommandLineTool {
         }.map(\.element)
         let option = quoted.last { $0.hasPrefix("--") }.map { $0.prefix { $0.isLetter || $0 == "-" } }
         if line.hasPrefix("Unknown option") {
-            // The parser's suggestion is the name of an option; the typed text may be anything.
-            return "unknown option" + (quoted.first.flatMap { optionName($0) }.map { " '\($0)'" } ?? "")
-                + Suggestion.question(quoted.count > 1 ? quoted.last.map(String.init) : nil)
+            // The parser's suggestion is the name of an option; the typed text may be anything, such as a secret.
+            let typed = quoted.first.map { $0.prefix { $0 != "=" } }
+            let shown = typed.flatMap { Suggestion.isOptionName($0) ? " '\($0)'" : nil } ?? ""
+            return "unknown option" + shown + Suggestion.question(quoted.count > 1 ? quoted.last.map(String.init) : nil)
         }
         if line.contains("is invalid for") { return "not a value for \(option.map { "'\($0)'" } ?? "an argument")" }
         let trimmed = line.hasSuffix(".") ? String(line.dropLast()) : line
         return (trimmed.first.map { $0.lowercased() } ?? "") + trimmed.dropFirst()
-    }
-}
-
-extension CommandLineTool {
-    /// Returns the typed option without its value, if it looks like a name of letters and hyphens; `nil` if it may be a
-    /// secret.
-    private static func optionName(_ typed: Substring) -> Substring? {
-        let name = typed.prefix { $0 != "=" }
-        return Suggestion.isOptionName(name) ? name : nil
     }
 }
 

@@ -94,11 +94,8 @@ struct DeviceRemove: ParsableCommand {
         } catch  where delay != nil {
             if let failure = CommandLineTool.failure(error) { Output.warn("\(failure.message): \(failure.hint ?? "")") }
         }
-        if let delay { throw DeviceRemove.waits(device, CommandError(delay, of: names), again) }
-    }
-
-    private static func waits(_ device: String, _ failure: CommandError, _ again: String) -> CommandError {
-        CommandError(
+        guard let failure = delay.map({ CommandError($0, of: names) }) else { return }
+        throw CommandError(
             failure.status, "\(device) is not removed yet: \(failure.message)",
             hint: "each 'vault sync' removes it first, and sends nothing before; rotate the secrets that \(again) lists"
         )

@@ -40,11 +40,7 @@ final class DoorLedger {
         self.directory = directory
         let path = DoorLedger.path(in: directory)
         made = PathContent.missingDirectories(directory)
-        for missing in made {
-            do throws(Errno) { try Names.makeDirectory(missing.string) } catch {
-                guard error == .fileExists else { throw PathContent.failure("make the directory", missing, error) }
-            }
-        }
+        try PathContent.makeDirectories(directory, 0o700)
         lock = try attempt(
             "open '\(directory.string.printable)'",
             try Descriptor(opening: directory.string, O_RDONLY | O_DIRECTORY))

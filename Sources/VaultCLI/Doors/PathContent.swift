@@ -127,7 +127,7 @@ enum PathContent: Codable {
         }
     }
 
-    private static func makeDirectories(_ path: FilePath, _ mode: mode_t) throws {
+    static func makeDirectories(_ path: FilePath, _ mode: mode_t) throws {
         for directory in missingDirectories(path) {
             do throws(Errno) { try Names.makeDirectory(directory.string, mode: mode) } catch {
                 guard error == .fileExists else { throw failure("make the directory", directory, error) }

@@ -115,8 +115,8 @@ struct PlaintextSweep {
     /// - Parameter source: the value of ``ImportNames/source``.
     private func isThere(_ login: Login, _ source: String, in vault: any OpenVault) throws -> Bool {
         for itemClass in [ItemClass.genericPassword, .internetPassword] {
-            var query = Query(itemClass, userAttributes: [ImportNames.source: source])
-            query.attributes[.accessGroup] = group.map(AttributeValue.string)
+            let query = Query(itemClass, userAttributes: [ImportNames.source: source])
+                .with(\.attributes[.accessGroup], group.map(AttributeValue.string))
             guard let item = try vault.allMatching(query).first else { continue }
             guard let stored = try item.openedSecret(), let given = login.password, stored.isEqual(to: given) else {
                 return false
