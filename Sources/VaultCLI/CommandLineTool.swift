@@ -144,6 +144,7 @@ package enum CommandLineTool {
         case let error as StorageError: CommandError(error)
         case let error as CryptoError: CommandError(error)
         case let error as SyncError: CommandError(error)
+        case let error as RecordStoreError: CommandError(SyncError.store(error))
         case let error as SecurityKeyError: CommandError(error)
         case let error as ValueFormatError: CommandError(error)
         case let error as OneTimePasswordError: CommandError(error)

@@ -148,17 +148,6 @@ extension VaultOptions {
     }
 }
 
-extension Query {
-    func with<Value>(_ property: WritableKeyPath<Query, Value>, _ value: Value) -> Query {
-        var query = self
-        query[keyPath: property] = value
-        return query
-    }
-
-    /// The query without the items for which the vault must be unlocked, or a person be asked.
-    var withoutQuestions: Query { with(\.leavesOutLocked, true).with(\.presence, .leftOut) }
-}
-
 /// The class of a command's items.
 enum ClassOption: String, ExpressibleByArgument, CaseIterable {
     case generic, internet, certificate, key

@@ -49,3 +49,14 @@ extension Item {
     /// The access group, if it is a sandboxed application's.
     var applicationGroup: String? { self[.accessGroup]?.text.flatMap { ProcessTable.isApplication($0) ? $0 : nil } }
 }
+
+extension Query {
+    func with<Value>(_ property: WritableKeyPath<Query, Value>, _ value: Value) -> Query {
+        var query = self
+        query[keyPath: property] = value
+        return query
+    }
+
+    /// The query without the items for which the vault must be unlocked, or a person be asked.
+    var withoutQuestions: Query { with(\.leavesOutLocked, true).with(\.presence, .leftOut) }
+}

@@ -41,11 +41,8 @@ struct RemoteServe: ParsableCommand {
         }
         let rules = RecordServer.Rules(
             realms: Set(realm.compactMap { Bytes16(text: $0) }), isAppendOnly: appendOnly)
-        let server: RecordServer
-        do throws(RecordStoreError) {
-            server = try RecordServer(
-                FilePath(folder).lexicallyNormalized(), rules, input: STDIN_FILENO, output: STDOUT_FILENO)
-        } catch { throw SyncError.store(error) }
+        let server = try RecordServer(
+            FilePath(folder).lexicallyNormalized(), rules, input: STDIN_FILENO, output: STDOUT_FILENO)
         guard let failure = server.run() else { return }
         throw CommandError(.inputOutput, failure.printable)
     }
