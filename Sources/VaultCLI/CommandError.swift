@@ -91,7 +91,12 @@ extension CommandError {
 }
 
 /// Calls the system for a task, which the error names.
-func attempt<R: ~Copyable>(_ task: @autoclosure () -> String, _ call: @autoclosure () throws(Errno) -> R) throws -> R {
+func attempt(_ task: @autoclosure () -> String, _ call: @autoclosure () throws(Errno) -> Void) throws {
+    do throws(Errno) { try call() } catch { throw CommandError.cannot(task(), error) }
+}
+
+/// Like `attempt`, for a call that opens a file.
+func opened(_ task: @autoclosure () -> String, _ call: @autoclosure () throws(Errno) -> Descriptor) throws -> Descriptor {
     do throws(Errno) { return try call() } catch { throw CommandError.cannot(task(), error) }
 }
 

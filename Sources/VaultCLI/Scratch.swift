@@ -81,7 +81,7 @@ struct Scratch: ~Copyable {
 
     /// Creates a file with mode 0600; fails if it exists.
     static func write(_ bytes: Span<UInt8>, to file: String) throws {
-        let made = try attempt("make a file", try Descriptor(making: file))
+        let made = try opened("make a file", try Descriptor(making: file))
         try Output.write(bytes, to: made.number, as: "a file")
     }
 }

@@ -55,7 +55,7 @@ enum SecretReader {
     static func read(file path: String, limit: Int, tooLong: any Error, warnsOfReaders: Bool = false) throws
         -> SecretBytes
     {
-        let file = try attempt("open '\(path.printable)'", try Descriptor(opening: path, O_RDONLY))
+        let file = try opened("open '\(path.printable)'", try Descriptor(opening: path, O_RDONLY))
         if warnsOfReaders, let mode = file.regularFile?.mode, mode & 0o077 != 0 {
             Output.warn("others may read '\(path.printable)'")
         }

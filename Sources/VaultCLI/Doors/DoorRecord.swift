@@ -41,7 +41,7 @@ final class DoorLedger {
         let path = DoorLedger.path(in: directory)
         made = PathContent.missingDirectories(directory)
         try PathContent.makeDirectories(directory, 0o700)
-        lock = try attempt(
+        lock = try opened(
             "open '\(directory.string.printable)'",
             try Descriptor(opening: directory.string, O_RDONLY | O_DIRECTORY))
         while flock(lock.number, LOCK_EX) != 0, errno == EINTR {}

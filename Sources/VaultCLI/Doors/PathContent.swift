@@ -118,7 +118,7 @@ enum PathContent: Codable {
     }
 
     private static func write(_ bytes: Data, _ mode: UInt32, to temporary: FilePath, for path: FilePath) throws {
-        let file = try attempt("write '\(path.string.printable)'", try Descriptor(making: temporary.string))
+        let file = try opened("write '\(path.string.printable)'", try Descriptor(making: temporary.string))
         let content = Array(bytes)
         try Output.write(content.span, to: file.number, as: "'\(path.string.printable)'")
         // Independent of the umask: programs of this user and the bus read the file.
