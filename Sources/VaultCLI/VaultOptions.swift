@@ -296,10 +296,10 @@ struct ItemSelection: ParsableArguments {
     ///
     /// - Throws: code 12, with the accounts or the groups, if several match.
     func only(in store: any ItemStore, secrets: Bool = false) throws -> Item {
-        let queries = queries.map { $0.with(\.returnsSecrets, secrets) }
-        return try groups.items(matching: queries, in: store, takesEveryClass: false) {
-            NearMiss.hint(service, account, classes.map(\.itemClass), in: store)
-        }.only()
+        try groups.items(
+            matching: queries.map { $0.with(\.returnsSecrets, secrets) }, takesEveryClass: false,
+            missing: .noSuchItem(hint: NearMiss.hint(service, account, classes.map(\.itemClass), in: store))
+        ) { query throws(VaultError) in try store.allMatching(query) }.only()
     }
 }
 

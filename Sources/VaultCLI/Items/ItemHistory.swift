@@ -75,7 +75,10 @@ struct History: ParsableCommand {
         if purge, !yes { try Confirmation.checkPossible() }
         guard keep == nil, keepDeleted == nil, !purge else { return try change() }
         try vault.access(.named(group), onlyReads: true).withVault { vault in
-            let versions = deleted ? try deletedItems(in: vault) : try vault.versions(matching: query(reveal: reveal))
+            let versions = try queries(in: vault).flatMap { query in
+                let query = query.with(\.returnsSecrets, reveal)
+                return deleted ? try vault.deletedMatching(query) : try vault.versions(matching: query)
+            }
             guard !output.json else { return try VersionOutput.json(versions, revealing: reveal) }
             if versions.isEmpty { Output.note("no deleted items") }
             try Output.write(versions.map { VersionOutput.line($0, showsItem: deleted) + "\n" }.joined())
@@ -90,29 +93,30 @@ struct History: ParsableCommand {
         }
     }
 
-    private func query(_ itemClass: ItemClass? = nil, reveal: Bool = false) -> Query {
-        var query = Query(itemClass ?? self.itemClass.itemClass)
-        if let service { query.attributes[self.itemClass == .internet ? .server : .service] = .string(service) }
-        if let account { query.attributes[.account] = .string(account) }
-        query.returnsSecrets = reveal
-        return query
-    }
-
-    /// The queries, for every class unless a service is given.
-    private var queries: [Query] {
-        service == nil ? ItemClass.allCases.map { query($0, reveal: reveal) } : [query(reveal: reveal)]
-    }
-
-    private func deletedItems(in vault: any OpenVault) throws -> [ItemVersion] {
-        let found = try queries.flatMap { try ifFound(try vault.deletedItems(matching: $0)) ?? [] }
-        // The list of all may be empty; a search for one that finds none has failed.
-        guard !found.isEmpty || service == nil else { throw CommandError(.notFound, "there are no deleted items") }
-        return found
+    /// Returns the queries: for all items, or for those that the given name means, in their groups.
+    ///
+    /// - Throws: code 10 if a name means none; the list of all may be empty.
+    private func queries(in vault: any OpenVault) throws -> [Query] {
+        guard let service else { return ItemClass.allCases.map { Query($0) } }
+        let query = Query(
+            itemClass.itemClass, attributes: [itemClass == .internet ? .server : .service: .string(service)]
+        ).with(\.attributes[.account], account.map(AttributeValue.string))
+        let items = try AccessGroups.named(group).items(
+            matching: [query], takesEveryClass: true,
+            missing: deleted
+                ? CommandError(.notFound, "there are no deleted items")
+                : .noSuchItem(hint: NearMiss.hint(service, account, [itemClass.itemClass], in: vault))
+        ) { query throws(VaultError) in
+            let current = deleted ? [] : try vault.allMatching(query)
+            return deleted || purge ? try current + vault.deletedMatching(query).map(\.item) : current
+        }
+        let groups = Set(items.compactMap { $0[.accessGroup]?.text }).sorted()
+        return groups.map { query.with(\.attributes[.accessGroup], .string($0)) }
     }
 
     private func purge(_ vault: any OpenVault) throws {
         if !yes { try Confirmation.ask("Take older versions out of the file for ever?") }
-        let count = try vault.purgeHistory(matching: queries, onlyDeleted: deleted)
+        let count = try vault.purgeHistory(matching: queries(in: vault), onlyDeleted: deleted)
         guard count > 0 else { throw CommandError(.notFound, "there are no older versions") }
         Output.note("purged the older versions of \(count) items")
     }
@@ -176,17 +180,15 @@ struct RestoreItem: ParsableCommand {
 
     func run() throws {
         try vault.access(selection.groups).withVault { vault in
-            var all: [ItemVersion] = []
-            for query in selection.queries where all.isEmpty {
-                all = try ifFound(try vault.deletedItems(matching: query)) ?? []
+            let missing = CommandError(.notFound, "no such item was deleted", hint: "see 'vault history --deleted'")
+            let deleted = try selection.groups.items(
+                matching: selection.queries, takesEveryClass: false, missing: missing
+            ) { query throws(VaultError) in
+                try vault.deletedMatching(query).map(\.item).filter { item in
+                    id.map { item.record?.id.uuidString.lowercased() == $0.lowercased() } ?? true
+                }
             }
-            let deleted = all.filter { version in
-                id.map { version.item.record?.id.uuidString.lowercased() == $0.lowercased() } ?? true
-            }
-            guard let record = deleted.first?.item.record else {
-                throw CommandError(.notFound, "no such item was deleted", hint: "see 'vault history --deleted'")
-            }
-            guard deleted.count == 1 else {
+            guard deleted.count == 1, let record = deleted[0].record else {
                 throw CommandError(
                     .ambiguous, "several deleted items match",
                     hint: "choose one with --id: 'vault history --deleted --json'")
@@ -204,16 +206,24 @@ func ifFound<R>(_ body: @autoclosure () throws(VaultError) -> R) throws(VaultErr
     }
 }
 
+extension ItemHistory {
+    /// Returns the matching deleted items, in their last versions; finding none is no error.
+    func deletedMatching(_ query: Query) throws(VaultError) -> [ItemVersion] {
+        try ifFound(try deletedItems(matching: query)) ?? []
+    }
+}
+
 /// Formats versions for output.
 enum VersionOutput {
-    /// - Parameter showsItem: whether to include the service and the account, if several items are listed.
+    /// - Parameter showsItem: whether to include the service, the account and an application's group, if several items
+    ///   are listed.
     static func line(_ version: ItemVersion, showsItem: Bool) -> String {
         let item = version.item
         let label = item[.label]?.displayText.printable ?? ""
         let what = showsItem ? "\(item.serviceName.printable)\t\((item[.account]?.displayText ?? "").printable)" : label
         let columns = [
             "version \(item.record?.version ?? 0)", (item.record?.modified).map { Time($0).text } ?? "", what,
-            version.isCurrent ? "current" : "",
+            version.isCurrent ? "current" : "", showsItem ? item.applicationGroup ?? "" : "",
         ]
         return columns.filter { !$0.isEmpty }.joined(separator: "\t")
     }

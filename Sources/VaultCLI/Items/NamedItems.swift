@@ -11,10 +11,11 @@ extension AccessGroups {
     /// - Parameters:
     ///   - queries: one for each class, without a group.
     ///   - takesEveryClass: whether to return the items of all classes, rather than those of the first that has any.
-    ///   - hint: the hint if there are none.
-    /// - Throws: code 10 if there are none.
+    ///   - missing: the error if there are none.
+    ///   - find: looks in the vault, for existing items or for deleted ones.
     func items(
-        matching queries: [Query], in store: any ItemStore, takesEveryClass: Bool, hint: () -> String?
+        matching queries: [Query], takesEveryClass: Bool, missing: @autoclosure () -> CommandError,
+        _ find: (Query) throws(VaultError) -> [Item]
     ) throws -> [Item] {
         var isConfined = false
         var passedOver: Set<String> = []
@@ -25,7 +26,7 @@ extension AccessGroups {
                 // The secret of an item that is passed over is not released.
                 if group == nil { query.returnsSecrets = false }
                 do throws(VaultError) {
-                    for item in try store.allMatching(query) {
+                    for item in try find(query) {
                         if let name = item.applicationGroup, group == nil, !isConfined, !list.contains(name) {
                             passedOver.insert(name)
                         } else {
@@ -40,8 +41,11 @@ extension AccessGroups {
             }
             if !found.isEmpty { return found }
         }
-        throw CommandError.noSuchItem(
-            hint: passedOver.min().map { "an application has stored one of that name: --group '\($0)'" } ?? hint())
+        var failure = missing()
+        if let name = passedOver.min() {
+            failure.hint = "an application has stored one of that name: --group '\(name)'"
+        }
+        throw failure
     }
 }
 

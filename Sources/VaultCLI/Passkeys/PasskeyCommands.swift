@@ -120,8 +120,7 @@ struct PasskeyRestore: ParsableCommand {
 
     func run() throws {
         try vault.access(.named(nil)).withVault { store in
-            let deleted = try ifFound(try store.deletedItems(matching: selection.query))
-            let found = (deleted ?? []).compactMap { Passkey($0.item) }
+            let found = try store.deletedMatching(selection.query).compactMap { Passkey($0.item) }
             let missing = CommandError(.notFound, "no such passkey was deleted", hint: "see 'vault history --keep'")
             guard let record = try selection.only(of: found, missing: missing).item.record else {
                 throw VaultError.itemNotFound

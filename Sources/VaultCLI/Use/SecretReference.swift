@@ -42,9 +42,11 @@ struct SecretReference: Equatable {
     /// - Throws: code 10 if there is no match, 12 if several items match.
     func secret(in store: any ItemStore, of groups: AccessGroups, for purpose: String? = nil) throws -> Secret {
         do {
-            let item = try groups.items(matching: queries, in: store, takesEveryClass: true) {
-                NearMiss.hint(service, account, [.genericPassword, .internetPassword], in: store)
-            }.only()
+            let classes: [ItemClass] = [.genericPassword, .internetPassword]
+            let item = try groups.items(
+                matching: queries, takesEveryClass: true,
+                missing: .noSuchItem(hint: NearMiss.hint(service, account, classes, in: store))
+            ) { query throws(VaultError) in try store.allMatching(query) }.only()
             if let name, !item.fieldNames.contains(name) {
                 guard let value = item.attribute(named: name) else {
                     throw CommandError(
