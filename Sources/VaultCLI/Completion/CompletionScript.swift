@@ -1,24 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
-internal import ArgumentParser
 
-/// The scripts that make a shell offer completions.
-enum CompletionScript {
-    static func script(for shell: CompletionShell) -> String {
-        switch shell {
-        case .bash: bash
-        case .fish: fish
-        // With the option unset, zsh offers `!` unquoted, and running the line would expand it from the history.
-        default:
-            VaultCommand.completionScript(for: shell).replacing(
-                "unsetopt aliases banghist", with: "unsetopt aliases")
+/// The scripts that make a shell offer completions: each asks `vault complete-line`.
+///
+/// The parser's own scripts are not used. For bash they let `compgen -W` expand all names: an item called `$(rm -r ~)`
+/// would be executed when the user presses Tab. For fish they evaluate a condition for each option of each command. Here
+/// each shell offers names quoted, which are literal when the line is run as well.
+enum CompletionScript: String, CaseIterable {
+    case bash, zsh, fish
+
+    var text: String {
+        switch self {
+        case .bash: CompletionScript.bashText
+        case .zsh: CompletionScript.zshText
+        case .fish: CompletionScript.fishText
         }
     }
 
-    // The parser's own script hands all names to `compgen -W`, which expands them: an item called `$(rm -r ~)` would be
-    // executed when the user presses Tab. Here names are offered quoted, and are literal when the line is run as well.
-    //
     // bash splits words at colons, and replaces only the part behind the last one, unless that is quoted.
-    private static let bash = #"""
+    private static let bashText = #"""
         _vault() {
             local line="${COMP_LINE:0:COMP_POINT}" cur="${2}" offered completion quoted start before
             offered="$("${COMP_WORDS[0]}" complete-line -- "${line}" 2>/dev/null)"
@@ -51,8 +50,24 @@ enum CompletionScript {
         complete -F _vault vault
         """#
 
-    // One process for each Tab. The parser's own script evaluates a condition for each option of each command.
-    private static let fish = #"""
+    // An open quote is no part of PREFIX. The last line is for a file that is sourced, and not found by compinit.
+    private static let zshText = #"""
+        #compdef vault
+        _vault() {
+            local line
+            local -a offered shown
+            for line in ${(f)"$(command "${(Q)words[1]}" complete-line --described -- \
+                "${(j: :)words[1,CURRENT-1]} ${compstate[quote]}${PREFIX}" 2>/dev/null)"}; do
+                [[ "${line}" = ":paths" ]] && { _files; return }
+                offered+=("${line%%$'\t'*}")
+                shown+=("${line/$'\t'/  -- }")
+            done
+            compadd -l -d shown -a offered
+        }
+        if [[ "${funcstack[1]}" = _vault ]]; then _vault; else compdef _vault vault; fi
+        """#
+
+    private static let fishText = #"""
         function __vault_complete
             set -l tokens (commandline -opc)
             set -l offered (command $tokens[1] complete-line --described -- (commandline -cp | string collect))

@@ -104,7 +104,7 @@ struct CompleteLine: ParsableCommand {
     static let name = "complete-line"
     static let configuration = CommandConfiguration(commandName: name, shouldDisplay: false)
 
-    /// What the shell's script does with paths.
+    /// Stands for paths, which the shell's script completes itself.
     static let paths = ":paths"
 
     @Flag(help: "Print descriptions behind a tab.")

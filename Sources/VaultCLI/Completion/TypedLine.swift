@@ -9,43 +9,24 @@ struct TypedLine {
 
     /// Splits a line as POSIX shells do. A quote that is still open goes on to the end, and nothing is expanded.
     init(_ line: String) {
-        var quotes = ShellQuotes()
-        var isInWord = false
+        var quote: Character?
+        var (isEscaped, isInWord) = (false, false)
         for character in line {
-            if !quotes.areOpen, character.isWhitespace {
+            if quote == nil, !isEscaped, character.isWhitespace {
                 if isInWord { words.append(current) }
                 (current, isInWord) = ("", false)
                 continue
             }
             isInWord = true
-            if quotes.pass(character) { current.append(character) }
+            switch character {
+            case _ where isEscaped:
+                current.append(character)
+                isEscaped = false
+            case "\\" where quote != "'": isEscaped = true
+            case quote: quote = nil
+            case "'" where quote == nil, "\"" where quote == nil: quote = character
+            default: current.append(character)
+            }
         }
-    }
-}
-
-/// The quotes of POSIX shells, as far as a text has been read.
-struct ShellQuotes {
-    private var quote: Character?
-    private var isEscaped = false
-
-    /// Whether the next character is quoted.
-    var areOpen: Bool { quote != nil || isEscaped }
-
-    /// - Returns: whether the character is a part of the word, rather than a quote.
-    mutating func pass(_ character: Character) -> Bool {
-        switch character {
-        case _ where isEscaped: isEscaped = false
-        case "\\" where quote != "'":
-            isEscaped = true
-            return false
-        case quote:
-            quote = nil
-            return false
-        case "'" where quote == nil, "\"" where quote == nil:
-            quote = character
-            return false
-        default: break
-        }
-        return true
     }
 }

@@ -137,13 +137,13 @@ struct Completion: ParsableCommand {
         abstract: "Print a completion script.",
         discussion: "For bash: vault completion bash > ~/.local/share/bash-completion/completions/vault")
 
-    @Argument(help: "bash, zsh or fish.", completion: .list(["bash", "zsh", "fish"]))
+    @Argument(help: "bash, zsh or fish.", completion: .list(CompletionScript.allCases.map(\.rawValue)))
     var shell: String
 
     func run() throws {
-        guard let shell = CompletionShell(rawValue: shell) else {
+        guard let script = CompletionScript(rawValue: shell) else {
             throw CommandError.usage("completion takes bash, zsh or fish")
         }
-        try Output.line(CompletionScript.script(for: shell))
+        try Output.line(script.text)
     }
 }
