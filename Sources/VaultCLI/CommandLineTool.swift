@@ -58,7 +58,7 @@ package enum CommandLineTool {
                 if let failure = Suggestion.forLongOption(in: arguments) { throw failure }
                 guard isUsage(error) else { throw error }
                 if let failure = Suggestion.forUnknownCommand(in: arguments) { throw failure }
-                if !isAboutOption(error), let failure = Suggestion.forUnknownOption(in: arguments) { throw failure }
+                if !isAboutValue(error), let failure = Suggestion.forUnknownOption(in: arguments) { throw failure }
                 if arguments.first == "inject", let failure = failure(error), failure.message == unexpectedArgument {
                     throw CommandError.usage(failure.message, hint: "name the template with -i FILE")
                 }
@@ -71,10 +71,10 @@ package enum CommandLineTool {
         }
     }
 
-    /// Whether the parser's message is about an option, or about its value.
-    private static func isAboutOption(_ error: any Error) -> Bool {
+    /// Whether the parser's message is about the value of an option.
+    private static func isAboutValue(_ error: any Error) -> Bool {
         let message = failure(error)?.message ?? ""
-        return ["unknown option", "missing value", "not a value"].contains { message.hasPrefix($0) }
+        return message.hasPrefix("missing value") || message.hasPrefix("not a value")
     }
 
     private static func isUsage(_ error: any Error) -> Bool {
@@ -164,12 +164,8 @@ package enum CommandLineTool {
             $0.offset % 2 == 1
         }.map(\.element)
         let option = quoted.last { $0.hasPrefix("--") }.map { $0.prefix { $0.isLetter || $0 == "-" } }
-        if line.hasPrefix("Unknown option") {
-            // The parser's suggestion is the name of an option; the typed text may be anything, such as a secret.
-            let typed = quoted.first.map { $0.prefix { $0 != "=" } }
-            let shown = typed.flatMap { Suggestion.isOptionName($0) ? " '\($0)'" : nil } ?? ""
-            return "unknown option" + shown + Suggestion.question(quoted.count > 1 ? quoted.last.map(String.init) : nil)
-        }
+        // The typed text may be anything, such as a secret: see `Suggestion.forUnknownOption`.
+        if line.hasPrefix("Unknown option") { return "unknown option" }
         if line.contains("is invalid for") { return "not a value for \(option.map { "'\($0)'" } ?? "an argument")" }
         let trimmed = line.hasSuffix(".") ? String(line.dropLast()) : line
         return (trimmed.first.map { $0.lowercased() } ?? "") + trimmed.dropFirst()

@@ -32,7 +32,7 @@ enum Suggestion {
     /// Returns an error for the first option that its command does not have: the parser checks the values first, and
     /// says what is missing, even if the mistake is a mistyped option.
     ///
-    /// - Parameter arguments: arguments that the parser refused for another reason than an option.
+    /// - Parameter arguments: arguments that the parser refused.
     static func forUnknownOption(in arguments: [String]) -> CommandError? {
         let path = command(in: arguments)
         guard let names = try? CommandTree(type(of: path)).options else { return nil }
@@ -40,17 +40,15 @@ enum Suggestion {
         for name in given.map({ String($0.prefix { $0 != "=" }) }) where !names.contains(name) {
             // Letters behind one hyphen are several options.
             if !name.hasPrefix("--"), name.dropFirst().allSatisfy({ names.contains("-\($0)") }) { continue }
-            let shown = isOptionName(name) ? " '\(name)'" : ""
+            // Anything but a name of letters and hyphens may be a secret.
+            let isName =
+                name.hasPrefix("--") && (3...32).contains(name.utf8.count)
+                && name.utf8.allSatisfy { $0 == 0x2d || (0x61...0x7a).contains($0) }
+            let shown = isName ? " '\(name)'" : ""
             let meant = name.hasPrefix("--") ? closest(to: name, among: names.sorted()) : nil
             return .usage("unknown option" + shown + question(meant), hint: help(for: path))
         }
         return nil
-    }
-
-    /// Whether a typed word looks like a name of letters and hyphens, and thus is no secret.
-    static func isOptionName(_ name: some StringProtocol) -> Bool {
-        name.hasPrefix("--") && (3...32).contains(name.utf8.count)
-            && name.utf8.allSatisfy { $0 == 0x2d || (0x61...0x7a).contains($0) }
     }
 
     static func type(of path: [String]) -> any ParsableCommand.Type {

@@ -29,6 +29,7 @@ struct LineCompletionTests {
         ("vault get --class i", ["internet"]), ("vault get --class=i", ["--class=internet"]),
         ("vault get --json --js", []), ("vault inject -i ", [":paths"]), ("vault get --vault ", [":paths"]),
         ("vault completion f", ["fish"]), ("vault run -- --m", []), ("vault frob ", []), ("vault run --env A", []),
+        ("vault slot --js", ["--json"]), ("vault device --vault ", [":paths"]),
     ])
     func `commands, options and values are offered where they fit`(line: String, words: [String]) throws {
         let found = try offered(line)

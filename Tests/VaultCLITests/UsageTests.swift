@@ -59,6 +59,7 @@ struct UsageTests {
         ("get --nonsense=s3cret", "unknown option '--nonsense'", "vault help get"),
         ("get --S3cret", "unknown option", "vault help get"),
         ("slot add frob", "not a value for an argument", "vault help slot add"),
+        ("slot --vault v surplus", "unexpected argument", "vault help slot"),
         ("slot frob", "no such command", "vault help slot"), ("frob", "no such command", "vault help"),
     ])
     func `what is not understood is named if it can be no secret, with the help of its command`(

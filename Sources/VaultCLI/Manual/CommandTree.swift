@@ -11,11 +11,15 @@ struct CommandTree: Decodable {
     var discussion: String?
     var shouldDisplay: Bool?
     var subcommands: [CommandTree]?
+    private var defaultSubcommand: String?
     var arguments: [Argument]?
 
     /// Describes a command and its subcommands, which takes a tenth of a second for all of them.
     init(_ command: any ParsableCommand.Type = VaultCommand.self) throws {
         self = try JSONDecoder().decode(Tool.self, from: Data(command._dumpHelp().utf8)).command
+        // The parser takes the options of the default subcommand without its name, too.
+        guard let usual = subcommands?.first(where: { $0.commandName == defaultSubcommand }) else { return }
+        arguments = (arguments ?? []) + (usual.arguments ?? []).filter { !$0.isBuiltIn }
     }
 
     struct Argument: Decodable {
