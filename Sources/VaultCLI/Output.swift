@@ -59,12 +59,16 @@ enum Output {
     /// - Parameters:
     ///   - done: the change, as a clause, such as "the device is removed".
     ///   - hint: the command that shows again what could not be shown; `nil` for the failure's own hint.
-    static func after<R>(_ done: String, hint: String? = nil, _ body: () throws -> R) throws -> R {
-        do { return try body() } catch {
+    ///   - onlyWarns: whether the command ends with another failure, which weighs more than lost output.
+    static func after(
+        _ done: String, hint: String? = nil, onlyWarns: Bool = false, _ body: () throws -> Void
+    ) throws {
+        do { try body() } catch {
             guard var failure = CommandLineTool.failure(error) else { throw error }
             failure.message = "\(done), but this failed: \(failure.message)"
             failure.hint = hint ?? failure.hint
-            throw failure
+            guard onlyWarns else { throw failure }
+            warn(failure.message + (failure.hint.map { ": \($0)" } ?? ""))
         }
     }
 

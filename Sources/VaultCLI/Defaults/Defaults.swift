@@ -68,10 +68,7 @@ struct DefaultsRead: ParsableCommand {
             let text = value.defaultsText
             return try Output.line(Terminal.isTerminal(STDOUT_FILENO) ? text.printableLines : text)
         }
-        do throws(ValueFormatError) {
-            let text = JSONText.escaped(Array(try value.json()).span)
-            do { try Output.write(text.span) } catch { throw .notJSON }
-        } catch { throw CommandError(error) }
+        try Output.write(JSONText.escaped(Array(try value.json()).span).span)
         try Output.write("\n")
     }
 }

@@ -81,18 +81,14 @@ struct DeviceRemove: ParsableCommand {
         let (device, again) = ("'\(secrets.device.name.printable)'", "'vault device secrets \(secrets.device.id.text)'")
         if delay == nil { outcomes.warn("a later sync announces the removal", names) }
         let done = delay == nil ? "\(device) is removed" : "\(device) waits to be removed by the next sync"
-        do {
-            try Output.after(done, hint: "\(again) lists the items to change") {
-                let items = try ReadableItems(secrets, in: store)
-                if delay == nil {
-                    Output.note(
-                        "\(done); it could read the secrets of \(items.count.grouped) items: rotate them; \(again) "
-                            + "lists those that remain")
-                }
-                try items.write(asJSON: output.json)
+        try Output.after(done, hint: "\(again) lists the items to change", onlyWarns: delay != nil) {
+            let items = try ReadableItems(secrets, in: store)
+            if delay == nil {
+                Output.note(
+                    "\(done); it could read the secrets of \(items.count.grouped) items: rotate them; \(again) lists "
+                        + "those that remain")
             }
-        } catch  where delay != nil {
-            if let failure = CommandLineTool.failure(error) { Output.warn("\(failure.message): \(failure.hint ?? "")") }
+            try items.write(asJSON: output.json)
         }
         guard let failure = delay.map({ CommandError($0, of: names) }) else { return }
         throw CommandError(

@@ -32,13 +32,14 @@ enum DoorReport {
         asJSON isJSON: Bool, _ done: String, _ body: ((DoorAction) -> Void) throws -> Void
     ) throws {
         var actions: [DoorAction] = []
+        let hint = "see 'vault doors status'"
         func print() throws {
             if isJSON { try Output.json(actions) } else { try Output.write(actions.map(\.line).joined()) }
         }
         do { try body { actions.append($0) } } catch {
-            if !actions.isEmpty { try? print() }
+            if !actions.isEmpty { try Output.after("a part is done", hint: hint, onlyWarns: true, print) }
             throw error
         }
-        try Output.after(done, hint: "see 'vault doors status'", print)
+        try Output.after(done, hint: hint, print)
     }
 }

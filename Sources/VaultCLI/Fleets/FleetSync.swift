@@ -59,21 +59,16 @@ struct Sync: ParsableCommand {
         }
         // The most serious failure ends the command; the others are warnings.
         let worst = failures.min { $0.rank < $1.rank }
-        do {
-            try Output.after("the sync is over", hint: "'vault status' shows its result") {
-                if json {
-                    try Output.json(
-                        SyncOutput(
-                            remotes: outcomes.map { RemoteOutput($0, names) }, conflicts: result.conflicts,
-                            fingerprint: result.fingerprint))
-                } else if !fingerprint {
-                    try Output.write(outcomes.filter { $0.error == nil }.map { $0.line + "\n" }.joined())
-                }
-                try tellConflicts(result)
+        try Output.after("the sync is over", hint: "'vault status' shows its result", onlyWarns: worst != nil) {
+            if json {
+                try Output.json(
+                    SyncOutput(
+                        remotes: outcomes.map { RemoteOutput($0, names) }, conflicts: result.conflicts,
+                        fingerprint: result.fingerprint))
+            } else if !fingerprint {
+                try Output.write(outcomes.filter { $0.error == nil }.map { $0.line + "\n" }.joined())
             }
-        } catch  where worst != nil {
-            // A finding about the fleet weighs more than output that nobody reads.
-            Output.warn(CommandLineTool.failure(error)?.message ?? "")
+            try tellConflicts(result)
         }
         if let worst {
             for failure in failures where failure.message != worst.message { Output.warn(failure.message) }
