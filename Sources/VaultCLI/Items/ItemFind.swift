@@ -143,3 +143,21 @@ struct Find: ParsableCommand {
         return query
     }
 }
+
+/// The target of a search: items of a class, or identities, which are pairs of items.
+enum FoundClass: ExpressibleByArgument {
+    case items(ClassOption)
+    case identity
+
+    init?(argument: String) {
+        if argument == "identity" {
+            self = .identity
+        } else if let option = ClassOption(argument: argument) {
+            self = .items(option)
+        } else {
+            return nil
+        }
+    }
+
+    static var allValueStrings: [String] { ClassOption.allValueStrings + ["identity"] }
+}
