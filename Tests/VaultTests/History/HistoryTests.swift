@@ -214,32 +214,6 @@ struct HistoryTests {
         #expect(try secrets(in: test.reopened()) == ["three", "two"])
     }
 
-    @Test func `a copy has what the vault keeps, and one that goes to others has nothing replaced or deleted`() throws {
-        try vault.setHistoryLimit(3)
-        try set("one", "two")
-        try vault.add(.generic("t", "a", "gone"))
-        try vault.delete(matching: Query(.genericPassword, service: "t"))
-        let everything = Query(.genericPassword)
-        func copy(_ name: String, withHistory: Bool) throws -> Vault {
-            let path = test.path.removingLastComponent().appending(name)
-            #expect(try vault.backUp(to: path, withHistory: withHistory) == 1)
-            return try Vault.open(
-                at: path, unlockingWith: test.passphrase, environment: test.environment, accessGroups: ["A", "B"])
-        }
-        let whole = try copy("whole", withHistory: true)
-        #expect(try secrets(in: whole) == ["two", "one"])
-        #expect(try whole.deletedItems(matching: everything).count == 1)
-        let given = try copy("given", withHistory: false)
-        #expect(try secrets(in: given) == ["two"])
-        #expect(throws: VaultError.itemNotFound) { try given.deletedItems(matching: everything) }
-        let result = try given.verify(deep: true)
-        #expect(result.items == 1 && result.versions == 0 && result.values == 1 && result.opened == 1)
-        // The vault itself has lost nothing, and the copy keeps versions from now on.
-        #expect(try secrets(in: vault) == ["two", "one"])
-        try given.set(.generic("s", "a", "three"))
-        #expect(try secrets(in: given) == ["three", "two"])
-    }
-
     @Test func `several changes in one transaction, and several transactions at once, keep what they should`() throws {
         try vault.setHistoryLimit(4)
         try vault.transaction { (transaction: inout Transaction) throws(VaultError) in
