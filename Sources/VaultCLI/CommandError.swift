@@ -121,7 +121,7 @@ extension CommandError {
         let name = "'\(path.string.printable)'"
         switch error {
         // The file concerned is another one, named in the message.
-        case .refused(.deviceSecret): break
+        case .refused(.deviceSecret), .inputOutput(_, .log): break
         case .noVault: message = "there is no vault at \(name) yet"
         case .alreadyExists, .refused, .damaged, .unsupported, .busy, .inputOutput, .indeterminate, .rolledBack:
             message += " (\(name))"
@@ -187,6 +187,7 @@ extension StorageError {
         case .machineSecret(let flaw): flaw.verdict
         case .busy: (.busy, "see 'vault doctor'")
         case .resourceUnavailable: (.resources, "free some, or make the vault with '--kdf interactive'")
+        case .inputOutput(_, .log): (.inputOutput, "make room for it, or end another agent that writes it")
         case .inputOutput, .poisoned: (.inputOutput, nil)
         case .indeterminate: (.unknownOutcome, "look with 'vault find'")
         case .rekeyed: (.locked, "unlock it again")

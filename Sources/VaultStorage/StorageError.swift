@@ -116,6 +116,8 @@ public enum Refusal: UInt8, Sendable, CaseIterable {
 public enum FileTask: String, Sendable {
     case resolve, createDirectory, openDirectory, open, read, write, reserve, truncate, synchronize, lock, rename, list,
         remove
+    /// The agent's audit log is written, without which the agent hands out nothing.
+    case log
 }
 
 /// The kind of damage to a file.
@@ -298,6 +300,7 @@ extension FileTask {
         case .rename: "put the new file in its place"
         case .list: "list the directory"
         case .remove: "remove a file"
+        case .log: "write the agent's audit log"
         }
     }
 }

@@ -184,7 +184,7 @@ struct AuditRotationTests {
                     do {
                         try log.note(3)
                         turns += 1
-                    } catch VaultError.storage(.busy) { sched_yield() }
+                    } catch VaultError.storage(.inputOutput(.resourceBusy, .log)) { sched_yield() }
                 }
             }
         }

@@ -348,7 +348,9 @@ struct AuditTests {
             try log.begin(vault)
             try log.note(.lock, by: caller)
             // Only one process at a time may continue a chain.
-            #expect(throws: VaultError.storage(.busy)) { try AuditLog(in: directory.path) { Date() }.begin(vault) }
+            #expect(throws: VaultError.storage(.inputOutput(.resourceBusy, .log))) {
+                try AuditLog(in: directory.path) { Date() }.begin(vault)
+            }
         }
         let file = try FileHandle(forWritingTo: URL(filePath: path.string))
         try file.seekToEnd()
@@ -365,7 +367,7 @@ struct AuditTests {
             try Data().write(to: URL(filePath: place.string))
             settings.auditDirectory = place
         }
-        #expect(throws: VaultError.storage(.inputOutput(.notDirectory, .open))) { try agent.unlocked() }
+        #expect(throws: VaultError.storage(.inputOutput(.notDirectory, .log))) { try agent.unlocked() }
     }
 }
 

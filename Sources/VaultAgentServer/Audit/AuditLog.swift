@@ -85,7 +85,7 @@ package final class AuditLog: Sendable {
             guard let head = try AuditLog.lock(files.head, in: directory),
                 // An agent of an earlier version locks only the log.
                 let log = try AuditLog.lock(files.name(0), in: directory)
-            else { throw .resourceTemporarilyUnavailable }
+            else { throw .resourceBusy }
             var tail = try AuditTail(of: log)
             // A partial line at the end, from a full disk or a crash, is removed.
             if tail.whole < tail.size { try log.truncate(to: tail.whole) }
@@ -103,9 +103,7 @@ package final class AuditLog: Sendable {
                 state.end.count += 1
             }
             (state.head, state.log) = (head, log)
-        } catch {
-            throw error == .resourceTemporarilyUnavailable ? .storage(.busy) : .storage(.inputOutput(error, .open))
-        }
+        } catch { throw .storage(.inputOutput(error, .log)) }
     }
 
     /// Opens a file and locks it; `nil` if another process has.
@@ -234,7 +232,7 @@ package final class AuditLog: Sendable {
         try open(&state)
         guard let seal = state.seal, var log = state.log, let head = state.head else { return }
         guard var line = entry.line(state.end.count + 1) else {
-            throw .storage(.inputOutput(.invalidArgument, .write))
+            throw .storage(.inputOutput(.invalidArgument, .log))
         }
         do throws(Errno) {
             var size = try log.status().size
@@ -253,7 +251,7 @@ package final class AuditLog: Sendable {
             }
             (state.end.count, state.end.tag) = (state.end.count + 1, tag)
             _ = try head.write(state.end.sealed(seal).span, at: 0)
-        } catch { throw .storage(.inputOutput(error, .write)) }
+        } catch { throw .storage(.inputOutput(error, .log)) }
     }
 
     /// Renames the file that has grown, and begins a new one. After an error, the next line opens the files anew.
@@ -268,7 +266,7 @@ package final class AuditLog: Sendable {
             }
         }
         guard let log = try AuditLog.lock(files.name(0), in: LinuxFileSystem().openDirectory(directory)) else {
-            throw .resourceTemporarilyUnavailable
+            throw .resourceBusy
         }
         state.log = log
         return log
