@@ -244,7 +244,7 @@ final class ItemEngine<Records: RecordSource> {
         }
         let freed = isMoved ? shadowed(like: old) : []
         try remember(old, in: &session)
-        if old.hasClock, records.ownLog?.publishes(new) == false {
+        if old.hasClock, records.ownLog != nil, !new.isPublished {
             new = try leaveFleet(new, after: old, value, in: &session)
         } else {
             try stamp(&new, after: old, .fields(touched(changes, old, new)))

@@ -189,7 +189,7 @@ extension ItemEngine {
         new.modified = modificationDate(after: last)
         let freed = last.kind == .put && hasMoved(last, to: parsed) ? shadowed(like: last) : []
         if last.kind == .put, !last.isTombstone {
-            if last.hasClock, records.ownLog?.publishes(new) == false {
+            if last.hasClock, records.ownLog != nil, !new.isPublished {
                 new = try leaveFleet(new, after: last, .set(records.value(of: past) ?? ""), in: &session)
                 return Item(new, source)
             }

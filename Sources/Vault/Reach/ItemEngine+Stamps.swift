@@ -15,7 +15,7 @@ enum Touched {
 extension ItemEngine {
     /// Names the first write of an item.
     func stampFirst(_ parsed: inout ParsedItem) throws(VaultError) {
-        guard let own = records.ownLog, own.publishes(parsed) else { return }
+        guard let own = records.ownLog, !parsed.protection.isThisDeviceOnly else { return }
         parsed.values[.clock] = .data(try firstClock(own).bytes(of: nil))
     }
 
@@ -31,7 +31,7 @@ extension ItemEngine {
     ///
     /// - Parameter old: the previous record, live or a tombstone.
     func stamp(_ new: inout Record, after old: Record, _ touched: Touched) throws(VaultError) {
-        guard let own = records.ownLog, own.publishes(new) else {
+        guard let own = records.ownLog, new.isPublished else {
             if new.hasClock { new.removeClock() }
             return
         }
@@ -166,10 +166,6 @@ extension ItemEngine {
         moved.removeClock()
         return try session.stage(moved, value)
     }
-}
-
-extension OwnLog {
-    func publishes(_ parsed: ParsedItem) -> Bool { !parsed.protection.isThisDeviceOnly }
 }
 
 /// The order of live items with one primary key; the greatest (stamp, log, item) has the key, on every device.

@@ -85,11 +85,9 @@ enum Shadow: Int64 {
     case hereOnly = 2
 }
 
-extension OwnLog {
-    /// Whether other devices receive the item.
-    func publishes(_ record: Record) -> Bool {
-        record.itemClass != nil && !record.protection.isThisDeviceOnly
-    }
+extension Record {
+    /// Whether the other devices of a fleet receive the item.
+    var isPublished: Bool { itemClass != nil && !protection.isThisDeviceOnly }
 }
 
 extension ItemClock {

@@ -78,10 +78,11 @@ package struct ReplicaTable {
         }
     }
 
-    /// Items to publish that have no clock yet.
-    package func unstamped(_ own: OwnLog) -> [ItemID] {
-        (0..<store.recordEnd).compactMap { place in
-            guard let record = store.record(at: place), own.publishes(record), !record.hasClock, !record.isTombstone
+    /// Items to publish that have no clock yet; empty for a vault that belongs to no fleet.
+    package var unstamped: [ItemID] {
+        guard ownLog != nil else { return [] }
+        return (0..<store.recordEnd).compactMap { place in
+            guard let record = store.record(at: place), record.isPublished, !record.hasClock, !record.isTombstone
             else { return nil }
             return record.id
         }

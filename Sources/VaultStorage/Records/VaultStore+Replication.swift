@@ -14,15 +14,12 @@ package struct OwnLog: Equatable, Sendable {
     }
 
     static let (numberName, scopeName, clockName) = ("log", "scope", "clock")
-    static let synchronizable = "synchronizable"
 
-    /// The attributes of a record `sync` for this log.
+    /// The attributes of a record `sync` for this log, without the mark of a filter.
     ///
     /// - Parameter clock: the greatest known stamp.
     package func attributes(clock: UInt64) -> [String: String] {
-        [OwnLog.numberName: String(number), OwnLog.clockName: String(clock)].merging(
-            isFiltered ? [OwnLog.scopeName: OwnLog.synchronizable] : [:]
-        ) { $1 }
+        [OwnLog.numberName: String(number), OwnLog.clockName: String(clock)]
     }
 }
 
@@ -50,7 +47,7 @@ extension VaultStore {
         knownOwnLog = record(of: .sync).map { record in
             let user = record.attributes.user
             let number = user[OwnLog.numberName].flatMap { UInt16($0) }
-            let isFiltered = user[OwnLog.scopeName] == OwnLog.synchronizable
+            let isFiltered = user[OwnLog.scopeName] == "synchronizable"
             return KnownOwnLog(
                 id: record.id, version: record.version,
                 log: number.map { OwnLog(number: $0, isFiltered: isFiltered) },

@@ -216,9 +216,7 @@ package final class Fleet {
 
     /// Returns the number of items that were changed here and are not published.
     func untold(_ replica: Replica<VaultItems>) throws(SyncError) -> Int {
-        let unknown = try vaulted { () throws(VaultError) in
-            try vault.readReplica { table in table.ownLog.map { table.unstamped($0).count } ?? 0 }
-        }
+        let unknown = try vaulted { () throws(VaultError) in try vault.readReplica { $0.unstamped.count } }
         return try replica.items.pending(after: replica.state.through).count + unknown
     }
 

@@ -36,9 +36,7 @@ extension Fleet {
 
     private func hasNews(_ membership: Membership) throws(SyncError) -> Bool {
         guard membership.state.removals.isEmpty else { return true }
-        let isUnstamped = try vaulted { () throws(VaultError) in
-            try vault.readReplica { table in table.ownLog.map { !table.unstamped($0).isEmpty } ?? false }
-        }
+        let isUnstamped = try vaulted { () throws(VaultError) in try vault.readReplica { !$0.unstamped.isEmpty } }
         if isUnstamped { return true }
         let items = VaultItems(vault, membership.state, of: membership.identity.realmID, random: random)
         return try !items.pending(after: membership.state.through).isEmpty

@@ -219,7 +219,7 @@ package final class VaultItems: ReplicaItems {
     /// Stamps the first write of items that the fleet does not know yet.
     package func stampUnknown() throws(SyncError) {
         guard let own = try read({ $0.ownLog }) else { return }
-        let unknown = try read { $0.unstamped(own) }
+        let unknown = try read { $0.unstamped }
         for start in stride(from: 0, to: unknown.count, by: 1000) {
             let part = unknown[start..<min(start + 1000, unknown.count)]
             try vaulted { () throws(VaultError) in
@@ -264,6 +264,8 @@ package final class VaultItems: ReplicaItems {
     /// Throws if another sync runs. The lock file that excludes other syncs can be deleted while one holds it.
     private func checkIsAlone(_ table: ReplicaTable) throws(SyncError) {
         guard let saved else { return }
+        // The mark is not written again: only joining anew takes it away.
+        guard table.ownLog?.isFiltered != true else { throw .isFiltered }
         let there = try vaulted { () throws(VaultError) in try table.ownRecords(.sync).first?.value }
         guard let there, there.withBytes({ $0.array }) == saved.encoded() else { throw .busy }
     }

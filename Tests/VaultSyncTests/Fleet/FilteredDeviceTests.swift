@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+import SystemPackage
 import TestSupport
 import Testing
 import Vault
@@ -49,6 +50,44 @@ struct FilteredDeviceTests {
         let status = try filtered.status()
         #expect(status.isFiltered && !status.copiesNewItems)
         #expect(try filtered.outlook().remotes.isEmpty)
+    }
+
+    @Test func `a compaction and a new key leave it filtered, and so does every write of its state`() throws {
+        let homes = try Self.fleet()
+        let filtered = homes[2]
+        try filtered.change("x1", "two")
+        try filtered.vault.compact()
+        try filtered.vault.rekey([SlotEntry(.passphrase(.of("correct horse")), name: "p", cost: .weakest)])
+        let again = try Fleet(filtered.vault, environment: filtered.environment)
+        #expect(try again.status().isFiltered)
+        #expect(throws: SyncError.isFiltered) { try again.sync() }
+        let replica = try again.replica(again.membership())
+        #expect(throws: SyncError.isFiltered) { try replica.items.commit(ReplicaChange(), replica.state) }
+        #expect(try again.status().isFiltered)
+    }
+
+    @Test func `a backup and a salvage of it belong to no fleet, until a person joins anew`() throws {
+        let homes = try Self.fleet()
+        let (filtered, secret) = (homes[2], UnlockingSecret.passphrase(try .of("correct horse")))
+        try filtered.change("x1", "two")
+        func expectAlone(_ name: FilePath) throws {
+            let copy = try LockedVault(at: name, environment: filtered.environment).unlock(with: secret)
+            defer { copy.close() }
+            let fleet = try Fleet(copy, environment: filtered.environment)
+            #expect(throws: SyncError.notJoined) { try fleet.sync() }
+            #expect(try Home.secrets(of: copy) == Self.all.merging(["x1": "two"]) { $1 })
+        }
+        try filtered.vault.backUp(to: "/c/copy.vault")
+        try LockedVault(at: "/c/copy.vault", environment: filtered.environment)
+            .restore(with: secret, to: "/c/restored.vault", accepts: { _ in true })
+        try expectAlone("/c/restored.vault")
+        _ = try DamagedVault(at: "/c/v.vault", environment: filtered.environment)
+            .salvage(with: secret, to: "/c/salvaged.vault", accepts: { _ in true })
+        try expectAlone("/c/salvaged.vault")
+        for home in homes[..<2] {
+            try home.sync()
+            #expect(try home.secrets() == Self.all)
+        }
     }
 
     @Test func `both ways out keep its items`() throws {
