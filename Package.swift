@@ -133,7 +133,9 @@ let package = Package(
             swiftSettings: settings),
         .target(
             name: "VaultCredentials",
-            dependencies: ["VaultDoorKit", "VaultLoop", "VaultAgent", "Vault", "VaultCrypto", "CLinux"],
+            dependencies: [
+                "VaultDoorKit", "VaultLoop", "VaultAgent", "Vault", "VaultFormat", "VaultCrypto", "CLinux",
+            ],
             swiftSettings: settings),
         .target(
             name: "VaultGit", dependencies: ["Vault", "VaultFormat", "VaultCrypto"], swiftSettings: settings),

@@ -76,15 +76,7 @@ package enum ProcessTable {
     /// Whether a text can be an application's identifier. As an access group, `*` would be every group, `default` the
     /// user's own, and the empty text marks an unknown sandbox.
     package static func isApplication(_ text: String) -> Bool {
-        text.contains(".")
-            && text.utf8.allSatisfy { byte in
-                switch byte {
-                case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-                    UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "."), UInt8(ascii: "_"), UInt8(ascii: "-"):
-                    true
-                default: false
-                }
-            }
+        text.contains(".") && text.utf8.allSatisfy { $0.isASCIIAlphanumeric || "._-".utf8.contains($0) }
     }
 
     /// Returns the systemd unit of a process; `nil` if it has none.

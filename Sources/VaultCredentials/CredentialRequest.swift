@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+internal import VaultFormat
 
 /// The credential that a unit of systemd requests. systemd binds its socket to a name that says so: `\0 RANDOM /unit/
 /// UNIT / ID` (systemd.exec(5), LoadCredential=).
@@ -34,18 +35,13 @@ struct CredentialRequest: Equatable {
         guard text.utf8.count <= 255, let dot = text.utf8.lastIndex(of: UInt8(ascii: ".")), dot > text.startIndex,
             suffixes.contains(String(text[text.index(after: dot)...]))
         else { return false }
-        return text.utf8.allSatisfy { isLetterOrDigit($0) || ":-_.\\@".utf8.contains($0) }
+        return text.utf8.allSatisfy { $0.isASCIIAlphanumeric || ":-_.\\@".utf8.contains($0) }
     }
 
     /// Returns whether systemd accepts a file name as the ID of a credential.
     private static func isID(_ text: String) -> Bool {
         !text.isEmpty && text.utf8.count <= 255 && text != "." && text != ".."
             && text.utf8.allSatisfy { (0x20..<0x7f).contains($0) && $0 != UInt8(ascii: ":") }
-    }
-
-    private static func isLetterOrDigit(_ byte: UInt8) -> Bool {
-        (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte)
-            || (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(byte | 0x20)
     }
 
     /// The services of the candidate items, in order of preference.

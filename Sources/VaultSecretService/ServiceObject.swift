@@ -147,12 +147,7 @@ enum PathElement {
         var element: [UInt8] = []
         for (index, byte) in text.utf8.enumerated() {
             let isPlain =
-                switch byte {
-                case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"):
-                    index > 0 || !reserved.contains(text)
-                case UInt8(ascii: "0")...UInt8(ascii: "9"): index > 0
-                default: false
-                }
+                byte.isASCIILetter && (index > 0 || !reserved.contains(text)) || byte.isASCIIDigit && index > 0
             element += isPlain ? [byte] : [UInt8(ascii: "_"), character(byte >> 4), character(byte & 15)]
         }
         return String(decoding: element, as: UTF8.self)

@@ -86,8 +86,9 @@ actor Connections {
         timers.fire()
         for (number, session) in sessions where session.isClosed { remove(number) }
         var wait = SocketLoop.Wait(patience: timers.rest)
-        for session in sessions.values { wait.descriptors.append((session.descriptor, session.events)) }
+        // The kernel looks in this order: with a call come the ends of all connections that the caller has closed before.
         if let connections = listener?.wait { wait.add(connections) }
+        for session in sessions.values { wait.descriptors.append((session.descriptor, session.events)) }
         return wait
     }
 
