@@ -32,9 +32,8 @@ extension AgentClient {
     package func attended(reason: String?, _ call: AgentCall?) throws(VaultError) -> AgentClient {
         var connection = try connect()
         guard call?.begin(connection.line) ?? true else { throw .agent(.gone) }
-        try connection.send(AuthenticateRequest(reason: reason))
-        let reply: Result<TicketReply, VaultError> = try connection.receive(isPatient: true)
-        return AgentClient(self, on: connection, try reply.get().value)
+        let ticket = try connection.ask(AuthenticateRequest(reason: reason)).value
+        return AgentClient(self, on: connection, ticket)
     }
 
     /// Proves a person's presence by the passphrase that the person has given this program. From then on this client

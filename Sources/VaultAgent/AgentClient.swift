@@ -115,15 +115,10 @@ public final class AgentClient: OpenVault {
     static func greet(_ hello: some Hello, on connection: inout AgentConnection) throws(VaultError)
         -> AgentStatus
     {
-        let reply: Result<StatusReply, VaultError>
-        do throws(VaultError) {
-            try connection.send(hello)
-            reply = try connection.receive(isPatient: false)
-        } catch {
+        do throws(VaultError) { return try connection.ask(hello, isPatient: false).value } catch {
             // Nothing was requested yet, so nothing can have happened.
             throw error == .agent(.gone) ? .agent(.busy) : error
         }
-        return try reply.get().value
     }
 
     // MARK: Requests
@@ -190,7 +185,7 @@ public final class AgentClient: OpenVault {
         let result: Result<[Request.Reply], VaultError> = connection.withLock { connected in
             do throws(VaultError) {
                 var connection = try self.usable(&connected)
-                if let ticket = connected.ticket { try AgentClient.show(ticket, on: &connection) }
+                if let ticket = connected.ticket { _ = try connection.ask(PresentRequest(ticket), isPatient: false) }
                 for request in requests { try connection.send(request) }
                 var replies: [Request.Reply] = []
                 while true {
@@ -221,12 +216,6 @@ public final class AgentClient: OpenVault {
         connected.ticket = nil
         guard !isAttended else { throw .presenceRequired }
         return try connect()
-    }
-
-    private static func show(_ ticket: Ticket, on connection: inout AgentConnection) throws(VaultError) {
-        try connection.send(PresentRequest(ticket))
-        let reply: Result<DoneReply, VaultError> = try connection.receive(isPatient: false)
-        _ = try reply.get()
     }
 
     /// Returns the connection that carries changes, or a new one.

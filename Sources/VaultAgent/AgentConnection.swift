@@ -115,6 +115,17 @@ struct AgentConnection: ~Copyable {
         guard result == 0 else { throw .agent(.gone) }
     }
 
+    /// Sends a request, and returns its only reply.
+    ///
+    /// - Parameter isPatient: like that of ``receive(isPatient:)``.
+    mutating func ask<Request: AgentRequest>(
+        _ request: Request, isPatient: Bool = true
+    ) throws(VaultError) -> Request.Reply {
+        try send(request)
+        let reply: Result<Request.Reply, VaultError> = try receive(isPatient: isPatient)
+        return try reply.get()
+    }
+
     /// - Parameter isPatient: whether the wait has no limit, since a person may be asked, or a disk may be slow.
     /// - Returns: a reply, or the error of the agent's refusal.
     mutating func receive<Reply: AgentReply>(isPatient: Bool) throws(VaultError) -> Result<Reply, VaultError> {

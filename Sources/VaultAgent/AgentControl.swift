@@ -44,14 +44,8 @@ package final class AgentControl {
     package var isOfAnotherVersion: Bool { version != Frame.version }
 
     /// Locks the vault. The keys are wiped on return.
-    package func lock() throws(VaultError) { try ask(LockRequest()) }
+    package func lock() throws(VaultError) { _ = try connection.ask(LockRequest()) }
 
     /// Ends the agent, which first wipes its keys and closes the vault in order.
-    package func stop() throws(VaultError) { try ask(StopRequest()) }
-
-    private func ask(_ request: some AgentRequest) throws(VaultError) {
-        try connection.send(request)
-        let reply: Result<DoneReply, VaultError> = try connection.receive(isPatient: true)
-        _ = try reply.get()
-    }
+    package func stop() throws(VaultError) { _ = try connection.ask(StopRequest()) }
 }
