@@ -103,6 +103,46 @@ extension SecItemTests {
             }
         }
 
+        @Test func `an agent of another version is not taken for a locked vault, and a process may do without it`()
+            async
+        {
+            await #expect(processExitsWith: .success) {
+                let home = try Home()
+                try home.makeVault()
+                for version in [3, 200] {
+                    let address = home.directory.path.appending("\(version)").string
+                    let (agent, output) = (Process(), Pipe())
+                    agent.executableURL = URL(filePath: "/usr/bin/python3")
+                    agent.arguments = [
+                        "-c",
+                        """
+                        import socket, struct, sys
+                        listener = socket.socket(socket.AF_UNIX)
+                        listener.bind(sys.argv[1])
+                        listener.listen()
+                        print("listening", flush=True)
+                        while True:
+                            client = listener.accept()[0]
+                            client.recv(16)
+                            client.sendall(struct.pack("<IIBBHI", 3, 0, int(sys.argv[2]), 129, 0, 0) + bytes([13, 0, 5]))
+                            client.close()
+                        """,
+                        address, "\(version)",
+                    ]
+                    agent.standardOutput = output
+                    try agent.run()
+                    defer { agent.terminate() }
+                    _ = output.fileHandleForReading.availableData
+                    setenv("VAULT_AGENT_SOCK", address, 1)
+                    unsetenv("VAULT_PASSPHRASE_FILE")
+                    Vault.setDefault(nil)
+                    try check(copy() == errSecNotAvailable && add() == errSecNotAvailable)
+                    try home.write(Home.passphrase, to: "pass", as: "VAULT_PASSPHRASE_FILE")
+                    try check(add() == errSecSuccess && delete() == errSecSuccess)
+                }
+            }
+        }
+
         @Test func `a key file unlocks a vault that was made for it`() async {
             await #expect(processExitsWith: .success) {
                 let home = try Home()

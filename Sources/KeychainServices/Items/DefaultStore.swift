@@ -88,13 +88,13 @@ enum DefaultStore {
     /// Returns the bound vault, else the process that serves the vault of the environment, or the vault itself.
     private static func get() throws(VaultError) -> any ItemStore {
         // Logged after the lock is released: a log handler may itself look up a secret.
-        var unreadable: VaultError?
+        var (unreadable, unusable): (VaultError?, VaultError?)
         defer { if let unreadable { log.error("what should unlock the vault cannot be read: \(unreadable)") } }
         return try DefaultVault.get { groups throws(VaultError) in
             guard let path = Vault.defaultPath else { throw .storage(.noVault) }
             // The program's own group is not named: a policy of the agent may assign another one.
             let finder = try VaultFinder(
-                LockedVault(at: path), groups: groups == .ofProcess ? nil : groups, doWithout: { _ in })
+                LockedVault(at: path), groups: groups == .ofProcess ? nil : groups, doWithout: { unusable = $0 })
             var secret: UnlockingSecret?
             let way = try finder.way { () throws(VaultError) in
                 do throws(VaultError) {
@@ -110,7 +110,8 @@ enum DefaultStore {
             case .agent: if let client = finder.client { return client }
             case .agentOncePersonUnlocks, .nothing: break
             }
-            throw .locked
+            // Behind an agent of another version the vault may well be open.
+            throw unusable ?? .locked
         }
     }
 
