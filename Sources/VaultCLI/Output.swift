@@ -31,7 +31,8 @@ enum Output {
 
     /// Writes a value as JSON with stable keys, followed by a newline.
     static func json(_ value: some Encodable) throws {
-        try write(encoded(value).span)
+        let bytes = try encoded(value)
+        try write(bytes.span)
         try write("\n")
     }
 
