@@ -57,7 +57,9 @@ struct MaskedRunTests {
             Array(
                 """
                 import os, shutil, signal, sys, tty
-                signal.signal(signal.SIGWINCH, lambda *_: print("size", os.get_terminal_size(1).columns, flush=True))
+                # A print would fail within another one, which the signal may interrupt.
+                def resized(*_): os.write(1, b"size %d\n" % os.get_terminal_size(1).columns)
+                signal.signal(signal.SIGWINCH, resized)
                 print("ready", flush=True)
                 sys.stdin.readline()
                 tty.setcbreak(1)
