@@ -4,7 +4,6 @@ internal import FoundationEssentials
 internal import SystemPackage
 internal import Vault
 internal import VaultCrypto
-internal import VaultFormat
 internal import VaultStorage
 internal import VaultSync
 
@@ -94,12 +93,13 @@ extension RemoteURL {
         }
     }
 
-    /// Whether a refused text, which may be no URL, has a colon, also an encoded one, in front of a host, or a password
-    /// among the options of libpq.
+    /// Whether there is a colon, also an encoded one, in front of a host, or a password among the options of libpq.
     private static func holdsPassword(_ text: String) -> Bool {
-        let bytes = text.utf8.span
-        let user = URLParts(bytes).map { parts in parts.user.map { bytes.text($0) } ?? "" }
-        let place = (user ?? (text.contains("@") ? text : "")).lowercased()
-        return place.contains(":") || place.contains("%3a") || text.lowercased().contains("password=")
+        let rest = text.firstRange(of: "://").map { text[$0.upperBound...] } ?? text[...]
+        if let at = rest.lastIndex(of: "@") {
+            let user = rest[..<at].lowercased()
+            if user.contains(":") || user.contains("%3a") { return true }
+        }
+        return rest.lowercased().contains("password=")
     }
 }
