@@ -32,15 +32,10 @@ struct KeePassReferences {
         let part: Part
     }
 
-    private enum Flaw: Error {
-        case of(String)
-        case error(ImportError)
-    }
-
     private struct Resolved {
         let text: Secret
         /// Whether a password is in it.
-        let isSecret: Bool
+        var isSecret = false
     }
 
     private let entries: [Login]
@@ -57,55 +52,33 @@ struct KeePassReferences {
     /// - Parameter others: further entries that references may lead to.
     static func resolve(in imported: inout ImportedLogins, besides others: [Login]) throws(ImportError) {
         var references = KeePassReferences(imported.logins + others)
-        for index in imported.logins.indices { try references.resolve(index, &imported) }
+        for index in imported.logins.indices {
+            for flaw in try references.resolve(&imported.logins[index]) {
+                imported.skip(imported.logins[index].place, flaw)
+            }
+        }
     }
 
-    private mutating func resolve(_ index: Int, _ imported: inout ImportedLogins) throws(ImportError) {
-        var login = imported.logins[index]
+    /// Returns the flaws of the references that stay.
+    private mutating func resolve(_ login: inout Login) throws(ImportError) -> [String] {
         var flaws: [String] = []
-        func resolved(
-            _ references: inout KeePassReferences, _ text: Secret, _ name: String
-        ) throws(ImportError) -> Resolved? {
-            guard !KeePassReferences.references(in: text).isEmpty else { return nil }
-            do throws(Flaw) { return try references.expanded(text, depth: 0) } catch {
-                switch error {
-                case .of(let flaw): flaws.append("the reference in its \(name) \(flaw), and stays as it is")
-                case .error(let error): throw error
-                }
-                return nil
-            }
+        if let text = try shown(login.title, "title", &flaws) { login.title = text }
+        if let text = try shown(login.user, "user name", &flaws) { login.user = text }
+        for (place, url) in login.urls.enumerated() {
+            if let text = try shown(url, "URL", &flaws) { login.urls[place] = text }
         }
-        func plain(_ references: inout KeePassReferences, _ text: String, _ name: String) throws(ImportError) -> String?
-        {
-            guard text.utf8.contains(UInt8(ascii: "{")) else { return nil }
-            guard let found = try resolved(&references, Secret(plain: text), name) else { return nil }
-            guard !found.isSecret else {
-                flaws.append("the reference in its \(name) is to a password, and stays as it is")
-                return nil
-            }
-            return found.text.plainText
-        }
-        if let text = try plain(&self, login.title, "title") { login.title = text }
-        if let text = try plain(&self, login.user, "user name") { login.user = text }
-        for place in login.urls.indices {
-            if let text = try plain(&self, login.urls[place], "URL") { login.urls[place] = text }
-        }
-        if let password = login.password, let found = try resolved(&self, password, "password") {
+        if let password = login.password, let found = try replaced(password, "password", &flaws) {
             login.password = found.text.isEmpty ? nil : found.text
         }
-        for place in login.fields.indices {
-            let (name, secret) = login.fields[place]
-            if let found = try resolved(&self, secret, "field '\(name)'") { login.fields[place].secret = found.text }
+        for (place, (name, secret)) in login.fields.enumerated() {
+            if let found = try replaced(secret, "field '\(name)'", &flaws) { login.fields[place].secret = found.text }
         }
-        if login.notes.utf8.contains(UInt8(ascii: "{")),
-            let found = try resolved(&self, Secret(plain: login.notes), "notes")
-        {
+        if let found = try replaced(login.notes, "notes", &flaws) {
             login.notes = found.isSecret ? "" : found.text.plainText
             if found.isSecret { login.addField(ImportNames.notes, found.text) }
         }
-        for (place, (name, value)) in login.attributes.enumerated().reversed()
-        where value.utf8.contains(UInt8(ascii: "{")) {
-            guard let found = try resolved(&self, Secret(plain: value), "field '\(name)'") else { continue }
+        for (place, (name, value)) in login.attributes.enumerated().reversed() {
+            guard let found = try replaced(value, "field '\(name)'", &flaws) else { continue }
             if found.isSecret {
                 // What contains a password is protected as one.
                 login.attributes.remove(at: place)
@@ -114,16 +87,41 @@ struct KeePassReferences {
                 login.attributes[place].value = found.text.plainText
             }
         }
-        for place in login.olderPasswords.indices {
-            let older = login.olderPasswords[place].password
-            guard !KeePassReferences.references(in: older).isEmpty else { continue }
-            // Reports of versions of the past would help nobody.
-            let count = flaws.count
-            if let found = try resolved(&self, older, "history") { login.olderPasswords[place].password = found.text }
-            flaws.removeLast(flaws.count - count)
+        // Reports of versions of the past would help nobody.
+        var past: [String] = []
+        for (place, older) in login.olderPasswords.enumerated() {
+            guard let found = try replaced(older.password, "history", &past) else { continue }
+            login.olderPasswords[place].password = found.text
         }
-        imported.logins[index] = login
-        for flaw in flaws { imported.skip(login.place, flaw) }
+        return flaws
+    }
+
+    /// Returns a text with its references replaced; `nil` for one without any, or with one that stays.
+    private mutating func replaced(
+        _ text: Secret, _ name: String, _ flaws: inout [String]
+    ) throws(ImportError) -> Resolved? {
+        guard !KeePassReferences.references(in: text).isEmpty else { return nil }
+        do throws(ImportError) { return try expanded(text, depth: 0) } catch {
+            guard case .malformed(_, let flaw) = error else { throw error }
+            flaws.append("the reference in its \(name) \(flaw), and stays as it is")
+            return nil
+        }
+    }
+
+    private mutating func replaced(
+        _ text: String, _ name: String, _ flaws: inout [String]
+    ) throws(ImportError) -> Resolved? {
+        guard text.utf8.contains(UInt8(ascii: "{")) else { return nil }
+        return try replaced(Secret(plain: text), name, &flaws)
+    }
+
+    /// Returns the new text of a part that listings show, and that a password must not get into.
+    private mutating func shown(
+        _ text: String, _ name: String, _ flaws: inout [String]
+    ) throws(ImportError) -> String? {
+        guard let found = try replaced(text, name, &flaws) else { return nil }
+        if found.isSecret { flaws.append("the reference in its \(name) is to a password, and stays as it is") }
+        return found.isSecret ? nil : found.text.plainText
     }
 
     // MARK: Parsing
@@ -151,48 +149,48 @@ struct KeePassReferences {
 
     // MARK: Resolving
 
-    private static func checked<R>(_ body: @autoclosure () throws(ImportError) -> R) throws(Flaw) -> R {
-        do throws(ImportError) { return try body() } catch { throw .error(error) }
-    }
-
-    private mutating func expanded(_ text: Secret, depth: Int) throws(Flaw) -> Resolved {
-        guard depth < KeePassReferences.depthLimit else { throw .of("leads through too many others") }
+    /// - Throws: `.malformed` with the flaw of a reference.
+    private mutating func expanded(_ text: Secret, depth: Int) throws(ImportError) -> Resolved {
+        let references = KeePassReferences.references(in: text)
+        guard !references.isEmpty else { return Resolved(text: text) }
+        guard depth < KeePassReferences.depthLimit else { throw .malformed(nil, "leads through too many others") }
         var pieces: [Secret] = []
         var (start, length, isSecret) = (0, 0, false)
-        for reference in KeePassReferences.references(in: text) {
-            let before = try KeePassReferences.checked(try text.part(start..<reference.range.lowerBound))
-            let wanted = try KeePassReferences.checked(try text.part(reference.text))
-            let found = try value(reference, wanted, depth: depth + 1)
-            length += before.count + found.text.count
-            guard length <= KeePassReferences.lengthLimit else { throw .of("makes a text of more than 1 MiB") }
-            pieces += [before, found.text]
+        for reference in references {
+            pieces.append(try text.part(start..<reference.range.lowerBound))
+            let found = try value(reference, text.part(reference.text), depth: depth + 1)
+            pieces.append(found.text)
+            length += reference.range.lowerBound - start + found.text.count
+            guard length <= KeePassReferences.lengthLimit else {
+                throw .malformed(nil, "makes a text of more than 1 MiB")
+            }
             isSecret = isSecret || found.isSecret
             start = reference.range.upperBound
         }
-        pieces.append(try KeePassReferences.checked(try text.part(start..<text.count)))
-        let whole = try KeePassReferences.checked(
-            try Secret.assembled(capacity: length + text.count) { buffer throws(CryptoError) in
-                for piece in pieces { try piece.withBytes { bytes throws(CryptoError) in try buffer.append(bytes) } }
-            })
+        pieces.append(try text.part(start..<text.count))
+        let whole = try Secret.assembled(capacity: length + text.count) { buffer throws(CryptoError) in
+            for piece in pieces { try piece.withBytes { bytes throws(CryptoError) in try buffer.append(bytes) } }
+        }
         return Resolved(text: whole, isSecret: isSecret)
     }
 
-    private mutating func value(_ reference: Reference, _ wanted: Secret, depth: Int) throws(Flaw) -> Resolved {
-        guard reference.wanted != .other else { throw .of("names no part of an entry") }
-        guard let entry = try entry(reference.searched, wanted) else { throw .of("leads to no entry") }
+    private mutating func value(
+        _ reference: Reference, _ wanted: Secret, depth: Int
+    ) throws(ImportError) -> Resolved {
+        guard reference.wanted != .other else { throw .malformed(nil, "names no part of an entry") }
+        guard let entry = try entry(reference.searched, wanted) else { throw .malformed(nil, "leads to no entry") }
         let place = Place(entry: entry, part: reference.wanted)
         if let known = resolved[place] { return known }
-        guard open.insert(place).inserted else { throw .of("leads back to itself") }
+        guard open.insert(place).inserted else { throw .malformed(nil, "leads back to itself") }
         defer { open.remove(place) }
         let text: Secret
         if reference.wanted == .password, let password = entries[entry].password {
             text = password
         } else {
-            text = try KeePassReferences.checked(try Secret(plain: part(reference.wanted, of: entries[entry])))
+            text = try Secret(plain: part(reference.wanted, of: entries[entry]))
         }
-        let isPlain = KeePassReferences.references(in: text).isEmpty
-        var found = isPlain ? Resolved(text: text, isSecret: false) : try expanded(text, depth: depth)
-        if reference.wanted == .password { found = Resolved(text: found.text, isSecret: true) }
+        var found = try expanded(text, depth: depth)
+        if reference.wanted == .password { found.isSecret = true }
         resolved[place] = found
         return found
     }
@@ -210,10 +208,10 @@ struct KeePassReferences {
     }
 
     /// Returns the first entry with a text in a part.
-    private mutating func entry(_ part: Part, _ wanted: Secret) throws(Flaw) -> Int? {
+    private mutating func entry(_ part: Part, _ wanted: Secret) throws(ImportError) -> Int? {
         guard part != .password, part != .other else {
             searched += entries.count
-            guard searched <= KeePassReferences.searchLimit else { throw .of("is one of too many") }
+            guard searched <= KeePassReferences.searchLimit else { throw .malformed(nil, "is one of too many") }
             guard part == .other else { return entries.firstIndex { $0.password?.isEqual(to: wanted) == true } }
             let text = wanted.plainText
             return entries.firstIndex { login in
