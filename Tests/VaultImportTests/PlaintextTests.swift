@@ -138,6 +138,7 @@ struct PlaintextTests {
     @Test(
         arguments: [
             ("https://a:b@B%C3%BCcher.example:8443", "b\u{fc}cher.example", 8443),
+            ("https://a:b@B\u{dc}CHER.example", "b\u{dc}cher.example", nil),
             ("https://a:b@ban\u{212a}.example", "ban\u{212a}.example", nil), ("https://a:b@[::1]:80", "[::1]", 80),
         ] as [(String, String, Int?)])
     func `git's hosts are percent-encoded bytes`(line: String, host: String, port: Int?) throws {
@@ -145,6 +146,14 @@ struct PlaintextTests {
         try Plaintext.gitCredentials.logins(Document(text: line + "\n")).imported.stored(in: vault)
         #expect(
             try vault.contains(.internetPassword(server: host, account: "a", protocol: "htps", port: port)))
+    }
+
+    @Test func `a machine of netrc is a host in bytes, of which only ASCII has a lower case`() throws {
+        let netrc = try Plaintext.netrc.logins(Document(text: "machine ban\u{212a}.Example login ada password pw\n"))
+        let vault = try Vault.inMemory(accessGroups: .standard)
+        try netrc.imported.stored(in: vault)
+        #expect(try vault.contains(.internetPassword(server: "ban\u{212a}.example", account: "ada")))
+        #expect(try !vault.contains(.internetPassword(server: "bank.example", account: "ada")))
     }
 
     @Test func `addresses are those that git, docker and cargo will ask for`() throws {

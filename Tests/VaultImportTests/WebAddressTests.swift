@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+import TestSupport
 import Testing
 
 @testable import VaultImport
@@ -23,6 +24,8 @@ struct WebAddressTests {
         ("https://bank.example.com@evil.com/", "https://evil.com"),
         ("evil.com\\@bank.example.com", "evil.com/@bank.example.com"), ("https://example.com:/", "https://example.com"),
         ("https://example.com:00443/", "https://example.com:443"), ("[::1]:80", "[::1]:80"),
+        ("https://B\u{dc}CHER.Example/X", "https://b\u{fc}cher.example/X"),
+        ("https://x.example/a \n#e", "https://x.example/a"),
         // Not the Kelvin sign's k, which only the browser's door reads.
         ("https://BAN\u{212a}.com", "https://ban\u{212a}.com"),
     ])
@@ -37,6 +40,17 @@ struct WebAddressTests {
         "https://\(String(repeating: "a", count: 300)).com", "ssh://a b", "ssh://evil.com\\x", "https://ev\til.com",
     ])
     func `what names no host is no address`(_ text: String) { #expect(WebAddress(text) == nil) }
+
+    @Test func `the text of an address is the address`() {
+        let samples = Array(SampleURLs(count: 20_000, seed: 7))
+        let found =
+            samples.compactMap { WebAddress($0) }
+            + zip(samples, samples.dropFirst()).compactMap {
+                WebAddress("https://x.example/" + $0 + $1)
+            }
+        #expect(found.count > 20_000)
+        #expect(found.filter { WebAddress($0.text) != $0 }.map(\.text) == [])
+    }
 
     @Test func `a host is below a domain by its labels, in any spelling`() throws {
         let address = try #require(WebAddress("https://www.B\u{fc}cher.example./"))

@@ -25,6 +25,7 @@ enum GitCredentials {
             login.user = url.user
             login.title = url.address.host
             var attributes = url.address.attributes
+            attributes[.server] = .string(url.host)
             attributes[.path] = url.path.map(AttributeValue.string)
             login.address = .internet(attributes)
             if let password = url.password { login.password = try percentDecoded(document, password) }
@@ -47,6 +48,8 @@ enum GitCredentials {
 /// A line as git reads it: host, path and user are percent-encoded.
 private struct GitURL {
     let address: WebAddress
+    /// The host, of which only ASCII has a lower case, as in requests of git.
+    let host: String
     let user: String
     let password: Range<Int>?
     /// The path as git passes it to helpers: decoded, and without its leading slash; `nil` if empty.
@@ -70,10 +73,12 @@ private struct GitURL {
         }
         func decoded(_ range: Range<Int>) -> String { PercentCoding.repaired(document.text(moved(range))) }
         let (server, encodedPath) = (decoded(parts.server), document.text(moved(parts.path)))
-        guard URLServer(server.utf8.span, 0..<server.utf8.count) != nil,
+        let bytes = server.utf8.span
+        guard let place = URLServer(bytes, 0..<bytes.count),
             let address = WebAddress("\(scheme)://\(server)\(encodedPath)")
         else { return nil }
         self.address = address
+        host = bytes.text(place.host).foldedASCII
         user = decoded(whole.lowerBound..<(split ?? whole.upperBound))
         password = split.map { moved($0 + 1..<whole.upperBound) }
         path = parts.path.count < 2 ? nil : decoded(parts.path.lowerBound + 1..<parts.path.upperBound)

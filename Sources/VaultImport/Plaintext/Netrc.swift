@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 internal import Vault
 internal import VaultCrypto
+internal import VaultFormat
 
 /// `~/.netrc`: `machine NAME login USER password WORD`, in words separated by blanks and line ends.
 enum Netrc {
@@ -56,7 +57,7 @@ enum Netrc {
                 current = Entry(login: login, start: word.range.lowerBound)
                 login.title = name == "default" ? name : try value()?.plainText ?? ""
                 login.address =
-                    name == "default" ? .service("netrc") : .internet([.server: .string(login.title.lowercased())])
+                    name == "default" ? .service("netrc") : .internet([.server: .string(login.title.foldedASCII)])
                 current?.login = login
             case "login", "password", "account":
                 let value = try value()

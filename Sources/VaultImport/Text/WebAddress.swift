@@ -6,7 +6,8 @@ internal import VaultFormat
 struct WebAddress: Equatable {
     /// The scheme in lower case; `nil` if the text has none.
     let scheme: String?
-    /// The host as it is written, in lower case of ASCII.
+    /// The host as it is written, in lower case, but for letters such as the Kelvin sign, whose lower case is in ASCII:
+    /// that is the name of another server to all but the browser's door.
     let host: String
     let port: Int?
     /// The path with its leading slash; `nil` if empty, or only a slash.
@@ -22,13 +23,24 @@ struct WebAddress: Equatable {
             (1...WebAddress.longestHost).contains(server.host.count)
         else { return nil }
         (scheme, port) = (parts.scheme, server.port.map(Int.init))
-        host = bytes.text(server.host).foldedASCII
-        var path = bytes.text(parts.path)
+        host = WebAddress.lowercased(bytes.text(server.host))
+        // The path may become the end of a text, where a blank or a control is no part of a URL.
+        var end = parts.path.upperBound
+        while end > parts.path.lowerBound, bytes[end - 1] <= 0x20 { end -= 1 }
+        var path = bytes.text(parts.path.lowerBound..<end)
         if scheme.map(URLScheme.isOfWeb) ?? true {
-            guard let name = WebHost(host), scheme != nil || name.isMoreThanAWord else { return nil }
-            path.replace("\\", with: "/")
+            guard let name = WebHost(bytes, server.host), scheme != nil || name.isMoreThanAWord else { return nil }
+            if path.utf8.contains(UInt8(ascii: "\\")) { path.replace("\\", with: "/") }
         }
         self.path = path.utf8.count < 2 ? nil : path
+    }
+
+    private static func lowercased(_ host: String) -> String {
+        guard host.utf8.contains(where: { $0 >= 0x80 }) else { return host.foldedASCII }
+        return host.unicodeScalars.map { scalar in
+            let lower = scalar.properties.lowercaseMapping
+            return scalar.isASCII || !lower.unicodeScalars.contains(where: \.isASCII) ? lower : String(scalar)
+        }.joined()
     }
 
     init(_ item: Item) {
