@@ -89,6 +89,30 @@ struct ImportMatchesTests {
         #expect(try Self.otp(third).stored(in: vault, of: "otpauth").counts == "added 1")
     }
 
+    @Test func `a seed without a name that an earlier version imported is known again`() throws {
+        let vault = try Vault.inMemory(accessGroups: .standard)
+        var earlier = try Self.otp(Self.uri("", "A"))
+        earlier.logins[0].id = "/"
+        #expect(try earlier.stored(in: vault, of: "otpauth").counts == "added 1")
+        #expect(try Self.otp(Self.uri("", "A")).stored(in: vault, of: "otpauth").counts == "unchanged 1")
+        #expect(try Self.otp(Self.uri("", "B")).stored(in: vault, of: "otpauth").counts == "added 1")
+        #expect(try Self.otp(Self.uri("", "A")).stored(in: vault, of: "otpauth").counts == "unchanged 1")
+    }
+
+    @Test func `the item of an identifier is not that of an entry without one at the same position`() throws {
+        func entry(_ id: String, _ position: Int) throws -> Login {
+            var login = Login(id: id, place: "entry \(position)", position: position)
+            (login.title, login.password) = ("X", try Secret(text: "pw"))
+            return login
+        }
+        let vault = try Vault.inMemory(accessGroups: .standard)
+        var imported = ImportedLogins()
+        imported.logins = [try entry("2", 1), try entry("gone", 2)]
+        #expect(try imported.stored(in: vault).counts == "added 2")
+        imported.logins[1] = try entry("", 2)
+        #expect(try imported.stored(in: vault).counts == "added 1, unchanged 1")
+    }
+
     /// Files of two entries without an identifier, each on a part of its own, and the secrets of the items.
     private static let twins:
         [(format: String, first: String, second: String, read: @Sendable (String) throws -> ImportedLogins)] = [

@@ -121,7 +121,13 @@ package struct URLServer: Sendable {
 
     /// Whether a byte is none of the forbidden host code points (WHATWG URL standard, 3.2), nor a control.
     private static func isOfHost(_ byte: UInt8) -> Bool {
-        byte > 0x20 && byte != 0x7f && !"#/<>?@[\\]^|".utf8.contains(byte)
+        switch byte {
+        case 0...0x20, 0x7f, UInt8(ascii: "#"), UInt8(ascii: "/"), UInt8(ascii: "<"), UInt8(ascii: ">"),
+            UInt8(ascii: "?"), UInt8(ascii: "@"), UInt8(ascii: "["), UInt8(ascii: "\\"), UInt8(ascii: "]"),
+            UInt8(ascii: "^"), UInt8(ascii: "|"):
+            false
+        default: true
+        }
     }
 }
 

@@ -73,7 +73,10 @@ package struct WebHost: Hashable, Sendable {
         guard (1...63).contains(text.count) else { return nil }
         if text.allSatisfy(\.isASCII) {
             let label = String(text).foldedASCII
-            return label.utf8.allSatisfy({ $0.isASCIIAlphanumeric || "-_".utf8.contains($0) }) ? label : nil
+            let isLabel = label.utf8.allSatisfy {
+                $0.isASCIIAlphanumeric || $0 == UInt8(ascii: "-") || $0 == UInt8(ascii: "_")
+            }
+            return isLabel ? label : nil
         }
         var scalars: [Unicode.Scalar] = []
         for scalar in text {

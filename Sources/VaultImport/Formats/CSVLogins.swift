@@ -23,7 +23,6 @@ package enum CSVLogins {
         for name in names where layout.meaning(name) == nil {
             imported.remarks.append("the column '\(ImportedLogins.bounded(name))' is not known: its values are fields")
         }
-        var counts: [String: Int] = [:]
         while let row = try reader.next() {
             guard row.cells.count == names.count else {
                 imported.skip(
@@ -43,23 +42,17 @@ package enum CSVLogins {
                 login.kind = "note"
             }
             try settle(&login)
-            if login.id.isEmpty { counts[earlierID(login), default: 0] += 1 }
+            if login.id.isEmpty {
+                let (page, user, title) = (login.urls.first ?? login.title, login.user, login.title)
+                // Further rows of a page and user had their title in it, and those of one title a number, too.
+                login.earlierIDs = {
+                    let id = "\(page)\n\(user)\n\(title)"
+                    return (1...8).map { Login.digest($0 == 1 ? id : "\(id)\n\($0)") }
+                }
+            }
             imported.logins.append(login)
         }
-        for index in imported.logins.indices where imported.logins[index].id.isEmpty {
-            let id = earlierID(imported.logins[index])
-            let numbers = 1...min(max(counts[id] ?? 1, 3), 8)
-            imported.logins[index].earlierIDs = {
-                numbers.map { Login.digest($0 == 1 ? id : "\(id)\n\($0)") }
-            }
-        }
         return (imported, layout.product)
-    }
-
-    /// The identity that earlier versions gave to a further row of a page and user; one of the same title had a number
-    /// behind it.
-    private static func earlierID(_ login: Login) -> String {
-        [login.urls.first ?? login.title, login.user, login.title].joined(separator: "\n")
     }
 
     private static func read(

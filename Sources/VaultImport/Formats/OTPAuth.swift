@@ -59,10 +59,10 @@ package enum OTPAuth {
         (login.title, login.user) = title.isEmpty ? (String(account), "") : (title, String(account))
         login.id = [login.title, login.user].joined(separator: "/")
         if let issuer, !prefix.isEmpty, issuer != title { login.id += "/" + issuer }
-        // Earlier versions took no notice of the parameter.
+        if login.title.isEmpty, login.user.isEmpty { login.id = "" }
+        // Earlier versions took no notice of the parameter, and had an identifier for a URI without a name.
         let earlier = colon == nil ? text + "/" : "\(prefix)/\(account)"
         if earlier != login.id { login.earlierIDs = { [earlier] } }
-        if login.title.isEmpty, login.user.isEmpty { login.id = "" }
         login.address = .service(login.title.isEmpty ? "otp" : login.title)
         login.addField(ImportNames.otp, try document.secret(line))
         return login

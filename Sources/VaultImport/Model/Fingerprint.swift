@@ -61,9 +61,7 @@ struct Fingerprint: Equatable {
     struct Origin: Equatable {
         fileprivate let bytes: [UInt8]
 
-        init(_ path: String) {
-            bytes = KeyedHash.shortDigest(path)
-        }
+        init(_ path: String) { bytes = KeyedHash.shortDigest(path) }
 
         /// Fails if the field has no origin.
         init?(_ field: Secret) {
@@ -79,7 +77,7 @@ struct Fingerprint: Equatable {
     }
 
     /// The digest as the key of a dictionary.
-    var key: [UInt8] { (0..<32).map { digest.bytes[$0] } }
+    var key: [UInt8] { digest.bytes.span.array(0..<32) }
 
     func field(_ origin: Origin?) throws(ImportError) -> Secret {
         try Secret.assembled(capacity: 48) { buffer throws(CryptoError) in

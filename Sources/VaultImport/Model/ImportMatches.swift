@@ -19,8 +19,6 @@ struct ImportMatches {
         let source: String
         /// Returns the values of ``ImportNames/source`` that earlier versions gave to such an entry.
         let earlierSources: () -> [String]
-        /// These values, once they are needed.
-        fileprivate(set) var earlier: [String] = []
         /// Whether the identity contains a name; without one, it says nothing about the account.
         let isNamed: Bool
     }
@@ -30,35 +28,34 @@ struct ImportMatches {
     /// The wishes of which it cannot be told whether they are one of several items.
     private(set) var ambiguous: Set<Int> = []
 
+    private let wishes: [Wish]
+    /// The sources under which a wish may have an item, the present one first, for each wish that is not the only one
+    /// of its identity, or has items of earlier versions.
+    private var open: [(number: Int, sources: [String])] = []
     /// The imported items of the vault, by their source without a number.
     private var families: [String: [Item]] = [:]
     private var taken: Set<[UInt8]> = []
 
     /// - Parameter stored: the imported items of the vault, by their source.
-    init(of given: [Wish], in stored: [String: Item]) throws(ImportError) {
-        var wishes = given
-        var wanted: [String: [Int]] = [:]
-        for (number, wish) in wishes.enumerated() { wanted[wish.source, default: []].append(number) }
+    init(of wishes: [Wish], in stored: [String: Item]) throws(ImportError) {
+        self.wishes = wishes
+        var counts: [String: Int] = [:]
+        for wish in wishes { counts[wish.source, default: 0] += 1 }
         for (source, item) in stored {
             // A number may also be the end of an identifier.
-            let base = wanted[source] == nil ? ImportNames.unnumbered(source) : source
-            families[base, default: []].append(item)
+            families[counts[source] == nil ? ImportNames.unnumbered(source) : source, default: []].append(item)
         }
-        var open: [Int] = []
-        let hasOthers = families.keys.contains { wanted[$0] == nil }
-        for number in wishes.indices {
-            if hasOthers { wishes[number].earlier = wishes[number].earlierSources() }
-            let wish = wishes[number]
-            let earlier = wish.earlier.contains { families[$0] != nil }
-            guard let family = families[wish.source], !earlier else {
-                if earlier { open.append(number) }
-                continue
-            }
+        let hasOthers = families.keys.contains { counts[$0] == nil }
+        for (number, wish) in wishes.enumerated() {
+            let earlier = hasOthers ? wish.earlierSources().filter { families[$0] != nil } : []
+            let family = families[wish.source]
+            guard family != nil || !earlier.isEmpty else { continue }
+            let isAlone = earlier.isEmpty && wish.isNamed && family?.count == 1 && counts[wish.source] == 1
             // The usual case: an entry with an identity of its own, and its item.
-            if wish.isNamed, wanted[wish.source]?.count == 1, family.count == 1, let item = stored[wish.source] {
-                items[number] = item
+            if isAlone, let item = stored[wish.source] {
+                take(item, number)
             } else {
-                open.append(number)
+                open.append((number, [wish.source] + earlier))
             }
         }
         guard !open.isEmpty else { return }
@@ -66,12 +63,11 @@ struct ImportMatches {
             try item.opened(ImportNames.fingerprint).flatMap { Fingerprint($0) }?.key
         }
         func secrets(_ wish: Wish) throws(ImportError) -> [UInt8]? { try ImportMatches.secrets(of: wish.item) }
-        try match(open, wishes, { $0.fingerprint.key }, of: baseline)
-        try match(open, wishes, secrets, of: ImportMatches.secrets)
-        matchNames(open, wishes)
-        for number in open where items[number] == nil {
-            let family = families[wishes[number].source] ?? []
-            if family.contains(where: { !isTaken($0) }) { ambiguous.insert(number) }
+        try match({ $0.fingerprint.key }, of: baseline)
+        try match(secrets, of: ImportMatches.secrets)
+        matchNames()
+        for (number, sources) in open where items[number] == nil {
+            if families[sources[0]]?.contains(where: { !isTaken($0) }) == true { ambiguous.insert(number) }
         }
     }
 
@@ -84,14 +80,12 @@ struct ImportMatches {
 
     /// Matches wishes and items with equal keys, in the order of the source; each key of an item is computed once.
     private mutating func match(
-        _ open: [Int], _ wishes: [Wish], _ key: (Wish) throws(ImportError) -> [UInt8]?,
-        of itemKey: (Item) throws(ImportError) -> [UInt8]?
+        _ key: (Wish) throws(ImportError) -> [UInt8]?, of itemKey: (Item) throws(ImportError) -> [UInt8]?
     ) throws(ImportError) {
         var found: [String: [[UInt8]: [Item]]] = [:]
-        for number in open where items[number] == nil {
-            let wish = wishes[number]
-            guard let key = try key(wish) else { continue }
-            for source in [wish.source] + wish.earlier {
+        for (number, sources) in open where items[number] == nil {
+            guard let key = try key(wishes[number]) else { continue }
+            for source in sources where items[number] == nil {
                 if found[source] == nil {
                     var byKey: [[UInt8]: [Item]] = [:]
                     // Last first: `popLast` then gives them in their order.
@@ -100,33 +94,33 @@ struct ImportMatches {
                     }
                     found[source] = byKey
                 }
-                var item = found[source]?[key]?.popLast()
-                while let other = item, isTaken(other) { item = found[source]?[key]?.popLast() }
-                guard let item else { continue }
-                take(item, number)
-                break
+                while items[number] == nil, let item = found[source]?[key]?.popLast() {
+                    if !isTaken(item) { take(item, number) }
+                }
             }
         }
     }
 
     /// Matches a wish and an item of one title, user, folder and kind, if these distinguish both from all others of
     /// their identity.
-    private mutating func matchNames(_ open: [Int], _ wishes: [Wish]) {
+    private mutating func matchNames() {
         var wished: [String: [[String]: Int]] = [:]
-        for number in open {
-            wished[wishes[number].source, default: [:]][ImportMatches.names(of: wishes[number].item), default: 0] += 1
+        for (number, sources) in open {
+            wished[sources[0], default: [:]][ImportMatches.names(of: wishes[number].item), default: 0] += 1
         }
         var named: [String: [[String]: [Item]]] = [:]
-        for number in open where items[number] == nil {
-            let (wish, names) = (wishes[number], ImportMatches.names(of: wishes[number].item))
+        for (number, sources) in open where items[number] == nil {
+            let names = ImportMatches.names(of: wishes[number].item)
             var found: [Item] = []
-            for source in [wish.source] + wish.earlier {
+            for source in sources {
                 if named[source] == nil {
                     named[source] = Dictionary(grouping: families[source] ?? [], by: ImportMatches.names)
                 }
                 found += named[source]?[names] ?? []
             }
-            guard wish.isNamed, wished[wish.source]?[names] == 1, found.count == 1, !isTaken(found[0]) else { continue }
+            guard wishes[number].isNamed, wished[sources[0]]?[names] == 1, found.count == 1, !isTaken(found[0]) else {
+                continue
+            }
             take(found[0], number)
         }
     }

@@ -41,7 +41,7 @@ package struct ImportPlan {
     package private(set) var report = ImportReport()
     private var additions: [Addition] = []
     private var updates: [(line: Int, record: ItemRecord, change: Change)] = []
-    /// The imported items of the vault, by their source.
+    /// The items of the vault that are imported in this format, by their source.
     private var imported: [String: Item] = [:]
     /// The keys in use: by an item of the vault, or (`nil`) by one to be added.
     private var keys: [ImportKey: Item?] = [:]
@@ -121,6 +121,7 @@ package struct ImportPlan {
     }
 
     private mutating func look() throws(ImportError) {
+        let ours = format + ":"
         for itemClass in [ItemClass.genericPassword, .internetPassword] {
             var query = Query(itemClass)
             query.attributes[.accessGroup] = group.map(AttributeValue.string)
@@ -131,7 +132,9 @@ package struct ImportPlan {
             }
             for item in items {
                 keys[ImportKey(item)] = .some(item)
-                if let source = item.userAttributes[ImportNames.source] { imported[source] = item }
+                if let source = item.userAttributes[ImportNames.source], source.hasPrefix(ours) {
+                    imported[source] = item
+                }
             }
         }
     }
@@ -148,7 +151,7 @@ package struct ImportPlan {
             }
         }
         wanted = Set(wishes.map(\.source))
-        let matches = try ImportMatches(of: wishes, in: imported.filter { $0.key.hasPrefix(format + ":") })
+        let matches = try ImportMatches(of: wishes, in: imported)
         var next = 0
         for (number, login) in logins.enumerated() {
             entry = number
@@ -172,8 +175,12 @@ package struct ImportPlan {
     private func wish(_ item: Item, of login: Login, _ number: Int) throws(ImportError) -> ImportMatches.Wish {
         var item = item
         if let group { item[.accessGroup] = .string(group) }
-        let (source, own) = (item.userAttributes[ImportNames.source] ?? format, login.source(of: format))
-        let earlier = { [format] in login.earlierSources(of: format).map { $0 + source.dropFirst(own.count) } }
+        let source = item.userAttributes[ImportNames.source] ?? format
+        let earlier = { [format] in
+            // An attachment has its name behind the source of its entry.
+            let end = source.dropFirst(login.source(of: format).count)
+            return login.earlierSources(of: format).map { $0 + end }
+        }
         return ImportMatches.Wish(
             login: number, item: item, fingerprint: try Fingerprint(of: item), source: source, earlierSources: earlier,
             isNamed: login.hasIdentity)
@@ -194,11 +201,10 @@ package struct ImportPlan {
         // An item with an identity of an earlier version gets a present one.
         let isPresent = known.map { $0 == wish.source || ImportNames.unnumbered($0) == wish.source } ?? false
         let source = isPresent ? known ?? wish.source : unique(wish.source)
-        item.userAttributes[ImportNames.source] = source
+        if source != wish.source { item.userAttributes[ImportNames.source] = source }
+        if let existing { return try plan(item, wish.fingerprint, inPlaceOf: existing, of: login) }
         item.fields[ImportNames.fingerprint] = try wish.fingerprint.field(origin)
-        if let existing {
-            try plan(item, wish.fingerprint, inPlaceOf: existing, of: login)
-        } else if let other = keys[ImportKey(item)] {
+        if let other = keys[ImportKey(item)] {
             // An item to be added is of this source as well.
             let isOfThisSource =
                 other.map { $0.userAttributes[ImportNames.source]?.hasPrefix(format + ":") ?? false } ?? true
@@ -219,13 +225,15 @@ package struct ImportPlan {
         let field = try existing.opened(ImportNames.fingerprint)
         let base = field.flatMap { Fingerprint($0) }
         guard base != fingerprint else { return note(login, item, .unchanged) }
+        var item = item
+        let baseline = try fingerprint.field(origin)
+        item.fields[ImportNames.fingerprint] = baseline
         let current = try Fingerprint.ofStored(existing)
         let isAsImported = base.map { current.contains($0) } ?? false
         if current.contains(fingerprint) {
             // Both sides made the same change, which becomes the new baseline.
             note(login, item, .unchanged)
-            try update(
-                existing, .some(ItemChanges(fields: [ImportNames.fingerprint: .some(fingerprint.field(origin))])))
+            try update(existing, .some(ItemChanges(fields: [ImportNames.fingerprint: .some(baseline)])))
         } else if !replaces, let origin, let earlier = field.flatMap({ Fingerprint.Origin($0) }), earlier != origin {
             note(login, item, .differs, "it came from another file before")
         } else if isAsImported || replaces {

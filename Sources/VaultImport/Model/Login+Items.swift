@@ -23,14 +23,15 @@ extension Login {
         var user: [String: String] = [ImportNames.source: source]
         var secrets: [String: Secret] = [:]
         var given: [(name: String, value: String)] = []
-        let key = self.key
+        let page = urls.first.flatMap { WebAddress($0) }
+        let key = key(page)
         if let contentType { given.append((names.taking(ImportNames.contentType), contentType)) }
         if keepsAttributeNames { addAttributes(to: &given, &names) }
         // No attribute takes the names of secrets that have a meaning.
         let meanings = [ImportNames.otp, ImportNames.notes].filter { name in fields.contains { $0.name == name } }
         for name in meanings { _ = names.taking(name) }
         func add(_ name: String, _ value: String) { given.append((names.taking(name), value)) }
-        if let first = urls.first, key.itemClass == .genericPassword || WebAddress(first)?.text != first {
+        if let first = urls.first, key.itemClass == .genericPassword || page?.text != first {
             add(ImportNames.url, first)
         }
         for (index, url) in urls.dropFirst().enumerated() { add(ImportNames.furtherURL(index + 2), url) }
@@ -89,7 +90,7 @@ extension Login {
     /// Returns the value of ``ImportNames/source`` for the first item of this identity.
     package func source(of format: String) -> String {
         guard id.isEmpty else { return Login.source(of: format, id) }
-        return "\(format):\(Login.digest([urls.first ?? title, user].joined(separator: "\n")))"
+        return "\(format):\(Login.digest("\(urls.first ?? title)\n\(user)"))"
     }
 
     /// Returns the values of ``ImportNames/source`` that items of earlier versions may have.
@@ -120,15 +121,16 @@ extension Login {
         }
     }
 
-    private var key: ItemKey {
+    /// - Parameter page: the address that the first URL names.
+    private func key(_ page: WebAddress?) -> ItemKey {
         switch address {
         case .service(let service): return .genericPassword(service: service, account: user)
         case .internet(let attributes):
             return ItemKey(.internetPassword, attributes.merging([.account: .string(user)]) { first, _ in first })
         case .ofURL:
-            if let address = urls.first.flatMap({ WebAddress($0) }) {
+            if let page {
                 return ItemKey(
-                    .internetPassword, address.attributes.merging([.account: .string(user)]) { first, _ in first })
+                    .internetPassword, page.attributes.merging([.account: .string(user)]) { first, _ in first })
             }
             let service = [title, urls.first ?? "", user].first { !$0.isEmpty } ?? "login"
             return .genericPassword(service: service, account: user)

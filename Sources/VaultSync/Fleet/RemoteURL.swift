@@ -160,8 +160,8 @@ package struct RemoteURL: Hashable, Sendable {
             guard parts.count == 1 || parts.count == 2 && !parts[0].isEmpty && !parts[1].isEmpty else {
                 throw invalid("a host has no such address")
             }
-            return Host(
-                ([parts[0].foldedASCII] + parts.dropFirst().map(String.init)).joined(separator: "%"), port: port)
+            let zone = parts.count == 2 ? "%" + parts[1] : ""
+            return Host(String(parts[0]).foldedASCII + zone, port: port)
         }
         guard let name = PercentCoding.decoded(text) else { throw invalid("a host has no such name") }
         if scheme == .postgres, name.hasPrefix("/"), isPlainText(name), !name.contains(",") {
