@@ -73,12 +73,6 @@ package enum ProcessTable {
         FileManager.default.contents(atPath: path).map { String(decoding: $0, as: UTF8.self) }
     }
 
-    /// Whether a text can be an application's identifier. As an access group, `*` would be every group, `default` the
-    /// user's own, and the empty text marks an unknown sandbox.
-    package static func isApplication(_ text: String) -> Bool {
-        text.contains(".") && text.utf8.allSatisfy { $0.isASCIIAlphanumeric || "._-".utf8.contains($0) }
-    }
-
     /// Returns the systemd unit of a process; `nil` if it has none.
     package static func unit(of id: Int32) -> String? { cgroup(of: id).flatMap(unit(inCgroup:)) }
 

@@ -3,6 +3,7 @@ internal import CLinux
 internal import Dispatch
 internal import Glibc
 internal import Synchronization
+internal import Vault
 internal import VaultSystem
 
 /// The Flatpak sandbox of a process, as far as it is visible.
@@ -19,7 +20,7 @@ package enum Sandbox: Equatable, Sendable {
     package var name: String? {
         switch self {
         case .none: nil
-        case .application(let name): ProcessTable.isApplication(name) ? name : ""
+        case .application(let name): AccessGroups.isApplication(name) ? name : ""
         case .unnamed, .unseen: ""
         }
     }

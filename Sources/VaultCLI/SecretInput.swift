@@ -224,9 +224,3 @@ struct SecretOptions: ParsableArguments {
         return try input.copy(of: 0..<length)
     }
 }
-
-extension Secret {
-    func isEqual(to other: Secret) -> Bool {
-        withBytes { a in other.withBytes { b in isEqualInConstantTime(a, b) } }
-    }
-}

@@ -90,7 +90,7 @@ final class VaultView {
     /// search that collection.
     func trusts(_ item: ServedItem) -> Bool {
         guard !isConfined, case .group(let group) = item.collection else { return true }
-        return !ProcessTable.isApplication(group)
+        return !AccessGroups.isApplication(group)
     }
 
     /// Keeps the task that follows the changes of the vault; it ends with the view.

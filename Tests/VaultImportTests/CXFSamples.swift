@@ -55,9 +55,9 @@ enum CXFSamples {
         if item.itemClass != .key, let record = item.record {
             parts += [record.created, record.modified].map { String(Int($0.timeIntervalSince1970)) }
         }
-        parts += item.userAttributes.filter { $0.key != ImportNames.source }.map { "\($0)=\($1)" }.sorted()
+        parts += item.userAttributes.filter { $0.key != ItemNames.source }.map { "\($0)=\($1)" }.sorted()
         parts.append("secret=\(try item.openedSecret()?.exposed ?? [])")
-        for name in item.fieldNames.sorted() where name != ImportNames.fingerprint {
+        for name in item.fieldNames.sorted() where name != ItemNames.fingerprint {
             parts.append("\(name)=\(try item.openedSecret(field: name)?.exposed ?? [])")
         }
         return "\(item.itemClass) " + parts.joined(separator: " | ")

@@ -107,7 +107,7 @@ enum FuzzedImport: UInt8, CaseIterable {
         var items: [Item] = []
         for login in imported.logins.prefix(20) {
             items += try login.items(of: "fuzz")
-            let source = login.source(of: "fuzz") + ImportNames.passkeySuffix
+            let source = login.source(of: "fuzz") + ItemNames.passkeySuffix
             items += login.passkeys.map { $0.item(source: source, created: nil, in: nil) }
         }
         var entries = try ExportedEntries(items)

@@ -181,7 +181,7 @@ struct JSONTests {
         try vault.add(Item(ItemKey(.internetPassword, [.server: "h", .securityDomain: "d"]), secret: "p"))
         try vault.add(
             Item(
-                .genericPassword(service: "s"), userAttributes: [ImportNames.contentType: "application/octet-stream"],
+                .genericPassword(service: "s"), userAttributes: [ItemNames.contentType: "application/octet-stream"],
                 secret: "g"))
         let items = try ItemClass.allCases.flatMap { try vault.allMatching(Query($0)) }
         var entries = try ExportedEntries(items)

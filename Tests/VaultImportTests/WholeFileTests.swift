@@ -209,7 +209,7 @@ struct WholeFileTests {
         for item in try vault.all() {
             visible += item.attributes.values.compactMap(\.text) + item.userAttributes.flatMap { [$0.key, $0.value] }
             visible += item.fieldNames
-            for name in [nil] + item.fieldNames.filter({ $0 != ImportNames.fingerprint }) {
+            for name in [nil] + item.fieldNames.filter({ $0 != ItemNames.fingerprint }) {
                 secret.append(try item.openedSecret(field: name)?.text ?? "")
             }
             if item.fieldNames.contains("otp") {

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+internal import VaultFormat
 
 /// The access groups of a caller; items are added to the first.
 ///
@@ -36,6 +37,12 @@ public struct AccessGroups: Equatable, Sendable {
         guard others.names != nil else { return self }
         guard names != nil else { return others }
         return AccessGroups(list.filter { others.allows($0) })
+    }
+
+    /// Whether a text can be a sandboxed application's identifier, which is also its access group. As a group, `*` would
+    /// be every group, `default` the user's own, and the empty text marks an unknown sandbox.
+    package static func isApplication(_ text: String) -> Bool {
+        text.contains(".") && text.utf8.allSatisfy { $0.isASCIIAlphanumeric || "._-".utf8.contains($0) }
     }
 
     var isEmpty: Bool { names?.isEmpty ?? false }

@@ -235,7 +235,7 @@ extension AccessPolicy.Rule: Decodable {
         guard executable?.hasPrefix("/") ?? true, cgroup?.hasPrefix("/") ?? true else {
             throw container.corrupted("an executable and a cgroup begin with a slash")
         }
-        guard flatpak.map(ProcessTable.isApplication) ?? true else {
+        guard flatpak.map(AccessGroups.isApplication) ?? true else {
             throw container.corrupted("a flatpak is the identifier of an application")
         }
         switch try container.decodeIfPresent(String.self, forKey: AnyKey("access")) {

@@ -23,7 +23,7 @@ extension Rights {
     /// - Parameter application: the application's identifier; an invalid one has no rights.
     init(ofFlatpak application: String) {
         self =
-            ProcessTable.isApplication(application) ? Rights(access: .full, groups: [application]) : .none
+            AccessGroups.isApplication(application) ? Rights(access: .full, groups: [application]) : .none
     }
 }
 

@@ -51,7 +51,7 @@ extension AccessGroups {
 
 extension Item {
     /// The access group, if it is a sandboxed application's.
-    var applicationGroup: String? { self[.accessGroup]?.text.flatMap { ProcessTable.isApplication($0) ? $0 : nil } }
+    var applicationGroup: String? { self[.accessGroup]?.text.flatMap { AccessGroups.isApplication($0) ? $0 : nil } }
 }
 
 extension Query {

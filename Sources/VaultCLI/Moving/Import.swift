@@ -175,7 +175,7 @@ struct Import: ParsableCommand {
 extension Import {
     private static func olderVersions(ofItemFrom source: String, in vault: any OpenVault) throws(VaultError) -> Int {
         for itemClass in [ItemClass.genericPassword, .internetPassword] {
-            let query = Query(itemClass, userAttributes: [ImportNames.source: source])
+            let query = Query(itemClass, userAttributes: [ItemNames.source: source])
             guard try vault.contains(query) else { continue }
             return try vault.versions(matching: query).count - 1
         }

@@ -112,10 +112,10 @@ struct PlaintextSweep {
 
     /// Returns whether the vault returns all that the login contains.
     ///
-    /// - Parameter source: the value of ``ImportNames/source``.
+    /// - Parameter source: the value of ``ItemNames/source``.
     private func isThere(_ login: Login, _ source: String, in vault: any OpenVault) throws -> Bool {
         for itemClass in [ItemClass.genericPassword, .internetPassword] {
-            let query = Query(itemClass, userAttributes: [ImportNames.source: source])
+            let query = Query(itemClass, userAttributes: [ItemNames.source: source])
                 .with(\.attributes[.accessGroup], group.map(AttributeValue.string))
             guard let item = try vault.allMatching(query).first else { continue }
             guard let stored = try item.openedSecret(), let given = login.password, stored.isEqual(to: given) else {

@@ -154,6 +154,11 @@ public final class Secret: Sendable, ExpressibleByStringLiteral {
     /// The number of bytes.
     public var count: Int { bytes.count }
 
+    /// Returns whether another secret has the same bytes, in a time that depends only on their number.
+    package func isEqual(to other: Secret) -> Bool {
+        withBytes { a in other.withBytes { b in isEqualInConstantTime(a, b) } }
+    }
+
     /// Lends the bytes for the duration of the call.
     public func withBytes<R: ~Copyable, E: Error>(_ body: (Span<UInt8>) throws(E) -> R) throws(E) -> R {
         try bytes.withBytes(body)

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 internal import FoundationEssentials
+internal import Vault
 package import VaultCrypto
 internal import VaultFormat
 
@@ -162,7 +163,7 @@ package enum BitwardenExport {
         var urls: [JSONOutput] = []
         for (index, url) in entry.urls.enumerated() {
             var members: [(String, JSONOutput)] = [("uri", .text(url))]
-            let place = entry.attributes.firstIndex { $0.name == ImportNames.match(of: index + 1) }
+            let place = entry.attributes.firstIndex { $0.name == ItemNames.match(of: index + 1) }
             let match = place.flatMap { Bitwarden.matches.firstIndex(of: entry.attributes[$0].value) }
             if let place, let match {
                 members.append(("match", .json(String(match))))

@@ -69,7 +69,7 @@ struct CXFItemWriter {
         guard !entry.folder.isEmpty else { return }
         folders = [entry.folder]
         while let further = takeAttribute(
-            CXFNames.numbered(ImportNames.folder, folders.count + 1), where: { !$0.isEmpty })
+            CXFNames.numbered(ItemNames.folder, folders.count + 1), where: { !$0.isEmpty })
         {
             folders.append(further)
         }
@@ -140,7 +140,7 @@ struct CXFItemWriter {
         return entry.kind == "secure note" && entry.password != nil && entry.user.isEmpty && entry.notes == nil
             && entry.otp == nil && entry.passkeys.isEmpty
             && !entry.fields.contains { field in
-                field.name.hasPrefix(CXFNames.unknown) || field.name.hasPrefix(ImportNames.otp)
+                field.name.hasPrefix(CXFNames.unknown) || field.name.hasPrefix(ItemNames.otp)
                     || kinds.contains { field.name.hasPrefix($0) }
             }
     }
@@ -204,13 +204,13 @@ struct CXFItemWriter {
     private mutating func addTimeCodes() throws(CryptoError) {
         guard let otp = entry.otp else { return }
         guard let code = try CXFTimeCode(otp) else {
-            entry.fields.append((ImportNames.otp, otp))
+            entry.fields.append((ItemNames.otp, otp))
             return
         }
         credentials.append(code.value)
         if let text = try? code.text(), !text.isEqual(to: otp) { own.otp = otp }
         var number = 2
-        while let index = entry.fields.firstIndex(where: { $0.name == CXFNames.numbered(ImportNames.otp, number) }),
+        while let index = entry.fields.firstIndex(where: { $0.name == CXFNames.numbered(ItemNames.otp, number) }),
             let further = try CXFTimeCode(entry.fields[index].secret),
             let text = try? further.text(), text.isEqual(to: entry.fields[index].secret)
         {

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+internal import Vault
 package import VaultCrypto
 internal import VaultFormat
 
@@ -51,7 +52,7 @@ package enum Aegis {
             let folder = entry["groups"]?.elements.first?.text.flatMap { groups[$0] } ?? entry["group"]?.text
             login.folder = folder ?? ""
             login.addField(
-                ImportNames.otp,
+                ItemNames.otp,
                 try OTPAuth.uri(
                     kind: kind, issuer: login.title, account: login.user, key: key,
                     [

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 internal import FoundationEssentials
+internal import Vault
 package import VaultCrypto
 
 /// The parts of an item for a private ssh key, other than the key file.
@@ -100,12 +101,12 @@ package enum Bitwarden {
             guard let text = uri["uri"]?.text, !text.isEmpty else { continue }
             login.urls.append(text)
             if let match = uri["match"]?.integer, matches.indices.contains(match) {
-                login.addAttribute(ImportNames.match(of: login.urls.count), matches[match])
+                login.addAttribute(ItemNames.match(of: login.urls.count), matches[match])
             }
         }
         login.user = parts["username"]?.text ?? ""
         login.password = try parts["password"]?.secret()
-        login.addField(ImportNames.otp, try parts["totp"]?.secret())
+        login.addField(ItemNames.otp, try parts["totp"]?.secret())
         try BitwardenPasskey.read(parts["fido2Credentials"]?.elements ?? [], &login)
     }
 

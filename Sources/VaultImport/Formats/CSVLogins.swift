@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 internal import FoundationEssentials
+internal import Vault
 internal import VaultCrypto
 internal import VaultFormat
 
@@ -82,7 +83,7 @@ package enum CSVLogins {
         case .custom: try readCustom(reader.secret(cell), &login)
         case .password: login.password = try reader.secret(cell)
         case .notes: login.notes = reader.text(cell)
-        case .otp: login.addField(ImportNames.otp, try reader.secret(cell))
+        case .otp: login.addField(ItemNames.otp, try reader.secret(cell))
         case .folder:
             // LastPass separates folders by backslashes.
             let folder = reader.text(cell)
@@ -115,7 +116,7 @@ package enum CSVLogins {
             login.kind = "secure note"
             login.password = notes
         } else {
-            login.addField(ImportNames.notes, notes)
+            login.addField(ItemNames.notes, notes)
         }
         login.notes = ""
     }

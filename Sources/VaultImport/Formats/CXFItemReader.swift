@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+internal import Vault
 internal import VaultCrypto
 internal import VaultFormat
 
@@ -51,7 +52,7 @@ struct CXFItemReader {
         let folders = folders.sorted { places[$0] ?? .max < places[$1] ?? .max }
         login.folder = folders.first ?? ""
         for (index, folder) in folders.dropFirst().enumerated() {
-            login.addAttribute(CXFNames.numbered(ImportNames.folder, index + 2), folder)
+            login.addAttribute(CXFNames.numbered(ItemNames.folder, index + 2), folder)
         }
         (login.created, login.modified) = (item["creationAt"]?.time, item["modifiedAt"]?.time)
         login.urls = item["scope"]?["urls"]?.elements.compactMap { $0.text.flatMap { $0.isEmpty ? nil : $0 } } ?? []
@@ -179,7 +180,7 @@ struct CXFItemReader {
             {
                 text = stated
             }
-            login.addField(CXFNames.numbered(ImportNames.otp, number), text)
+            login.addField(CXFNames.numbered(ItemNames.otp, number), text)
         }
         let known = code == nil ? ["type"] : CXFTimeCode.members
         let prefix = CXFNames.numbered(CXFTimeCode.type, number) + "."

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 internal import FoundationEssentials
+internal import Vault
 internal import VaultCrypto
 internal import VaultFormat
 
@@ -75,7 +76,7 @@ struct KeePassReferences {
         }
         if let found = try replaced(login.notes, "notes", &flaws) {
             login.notes = found.isSecret ? "" : found.text.plainText
-            if found.isSecret { login.addField(ImportNames.notes, found.text) }
+            if found.isSecret { login.addField(ItemNames.notes, found.text) }
         }
         for (place, (name, value)) in login.attributes.enumerated().reversed() {
             guard let found = try replaced(value, "field '\(name)'", &flaws) else { continue }

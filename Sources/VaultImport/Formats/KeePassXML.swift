@@ -2,6 +2,7 @@
 internal import CExpat
 internal import FoundationEssentials
 internal import Glibc
+internal import Vault
 internal import VaultCrypto
 internal import VaultFormat
 
@@ -255,7 +256,7 @@ final class KeePassXML {
     }
 
     /// The keys, or their beginnings, of seeds of one-time passwords.
-    private static let seeds = [ImportNames.otp, "TimeOtp-Secret", "HmacOtp-Secret"]
+    private static let seeds = [ItemNames.otp, "TimeOtp-Secret", "HmacOtp-Secret"]
 
     /// Stores the value of a string, as a secret only where it may be one.
     private func setString() throws(ImportError) {
@@ -313,13 +314,13 @@ final class KeePassXML {
         func uri(_ key: Secret, _ parameters: [(String, String)]) throws(ImportError) -> Secret {
             try OTPAuth.uri(issuer: login.title, account: login.user, key: key, parameters)
         }
-        let place = login.fields.firstIndex { $0.name == ImportNames.otp }
+        let place = login.fields.firstIndex { $0.name == ItemNames.otp }
         if let seed = entry.seed {
             // The format of KeePassXC before 2.5: `period;digits`, or an encoder.
             let settings = (entry.settings ?? "").split(separator: ";").prefix(2).map { Int($0).map(String.init) }
             if place == nil, settings.count < 2 || settings[1] != nil {
                 let parameters = zip(["period", "digits"], settings).map { ($0, $1 ?? "") }
-                entry.login.addField(ImportNames.otp, try uri(seed, parameters))
+                entry.login.addField(ItemNames.otp, try uri(seed, parameters))
             } else {
                 entry.login.addField("TOTP Seed", seed)
                 entry.login.addAttribute("TOTP Settings", entry.settings)
@@ -334,7 +335,7 @@ final class KeePassXML {
                 ("digits", setting("TimeOtp-Length")), ("period", setting("TimeOtp-Period")),
                 ("algorithm", setting("TimeOtp-Algorithm").replacing("HMAC-SHA-", with: "SHA")),
             ]
-            entry.login.addField(ImportNames.otp, try uri(seed.secret, parameters))
+            entry.login.addField(ItemNames.otp, try uri(seed.secret, parameters))
         }
     }
 

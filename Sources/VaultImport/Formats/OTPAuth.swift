@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+internal import Vault
 internal import VaultCrypto
 internal import VaultFormat
 
@@ -64,7 +65,7 @@ package enum OTPAuth {
         let earlier = colon == nil ? text + "/" : "\(prefix)/\(account)"
         if earlier != login.id { login.earlierIDs = { [earlier] } }
         login.address = .service(login.title.isEmpty ? "otp" : login.title)
-        login.addField(ImportNames.otp, try document.secret(line))
+        login.addField(ItemNames.otp, try document.secret(line))
         return login
     }
 

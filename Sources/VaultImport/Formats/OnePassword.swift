@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+internal import Vault
 package import VaultCrypto
 internal import VaultFormat
 
@@ -133,7 +134,7 @@ package struct OnePassword {
         let title = field["title"]?.text ?? field["id"]?.text ?? "field"
         guard let (kind, value) = field["value"]?.members.first else { return }
         switch kind {
-        case "totp": login.addField(ImportNames.otp, try value.secret())
+        case "totp": login.addField(ItemNames.otp, try value.secret())
         case "concealed":
             // The password of an item that is not a login.
             let isPassword = field["id"]?.text == "password" && login.password == nil

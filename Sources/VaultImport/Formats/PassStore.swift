@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 internal import Dispatch
 internal import Synchronization
+internal import Vault
 package import VaultCrypto
 internal import VaultFormat
 
@@ -209,7 +210,7 @@ package struct PassStore {
                 login.attachments = [Login.Attachment(name: name, content: content)]
             }
         } else if !isBlank {
-            login.addField(ImportNames.notes, text)
+            login.addField(ItemNames.notes, text)
         }
         if let url = login.urls.first, WebAddress(url) != nil { login.address = .ofURL }
         return login
@@ -226,7 +227,7 @@ package struct PassStore {
             return (bytes.starts(line, with: "otpauth://"), isAddress, split, value)
         }
         if isURI {
-            login.addField(ImportNames.otp, try document.secret(line))
+            login.addField(ItemNames.otp, try document.secret(line))
             return true
         }
         guard let split, !value.isEmpty else { return false }
@@ -247,13 +248,13 @@ package struct PassStore {
         case "otpauth":
             // `otpauth: //totp/…`: the URI with a blank in it, as read by a YAML parser.
             login.addField(
-                ImportNames.otp,
+                ItemNames.otp,
                 try Secret.assembled { uri throws(CryptoError) in
                     try uri.append("otpauth:")
                     try document.bytes.withBytes { bytes throws(CryptoError) in try uri.append(bytes.extracting(value))
                     }
                 })
-        case "totp", "otp": login.addField(ImportNames.otp, try document.secret(value))
+        case "totp", "otp": login.addField(ItemNames.otp, try document.secret(value))
         default: login.addField(name, try document.secret(value))
         }
         return true

@@ -14,7 +14,7 @@ struct Fingerprint: Equatable {
         var hash = KeyedHash()
         let user = item.userAttributes
         hash.update(UInt8(item.itemClass == .internetPassword ? 1 : 0))
-        let original = user[ImportNames.originalKey]
+        let original = user[ItemNames.originalKey]
         if item.itemClass == .internetPassword {
             let address = WebAddress(item)
             hash.update(framed: address.text)
@@ -25,13 +25,13 @@ struct Fingerprint: Equatable {
         for attribute in [Attribute.account, .label, .comment, .itemDescription] {
             hash.update(framed: item[attribute]?.text ?? "")
         }
-        for (name, value) in user.sorted(by: { $0.key < $1.key }) where !ImportNames.isOwn(name) {
+        for (name, value) in user.sorted(by: { $0.key < $1.key }) where !ItemNames.isOwn(name) {
             hash.update(framed: name)
             hash.update(framed: value)
         }
         hash.update(UInt64.max)
         if let secret = try open(nil) { secret.withBytes { hash.update(framed: $0) } }
-        for name in item.fieldNames.sorted() where name != ImportNames.fingerprint {
+        for name in item.fieldNames.sorted() where name != ItemNames.fingerprint {
             hash.update(framed: name)
             try open(name)?.withBytes { hash.update(framed: $0) }
         }

@@ -15,9 +15,9 @@ struct ImportMatches {
         let login: Int
         let item: Item
         let fingerprint: Fingerprint
-        /// The value of ``ImportNames/source`` without a number.
+        /// The value of ``ItemNames/source`` without a number.
         let source: String
-        /// Returns the values of ``ImportNames/source`` that earlier versions gave to such an entry.
+        /// Returns the values of ``ItemNames/source`` that earlier versions gave to such an entry.
         let earlierSources: () -> [String]
         /// Whether the identity contains a name; without one, it says nothing about the account.
         let isNamed: Bool
@@ -43,7 +43,7 @@ struct ImportMatches {
         for wish in wishes { counts[wish.source, default: 0] += 1 }
         for (source, item) in stored {
             // A number may also be the end of an identifier.
-            families[counts[source] == nil ? ImportNames.unnumbered(source) : source, default: []].append(item)
+            families[counts[source] == nil ? ItemNames.unnumbered(source) : source, default: []].append(item)
         }
         let hasOthers = families.keys.contains { counts[$0] == nil }
         for (number, wish) in wishes.enumerated() {
@@ -60,7 +60,7 @@ struct ImportMatches {
         }
         guard !open.isEmpty else { return }
         func baseline(_ item: Item) throws(ImportError) -> [UInt8]? {
-            try item.opened(ImportNames.fingerprint).flatMap { Fingerprint($0) }?.key
+            try item.opened(ItemNames.fingerprint).flatMap { Fingerprint($0) }?.key
         }
         func secrets(_ wish: Wish) throws(ImportError) -> [UInt8]? { try ImportMatches.secrets(of: wish.item) }
         try match({ $0.fingerprint.key }, of: baseline)
@@ -127,14 +127,14 @@ struct ImportMatches {
 
     private static func names(of item: Item) -> [String] {
         let texts = [Attribute.label, .account, .itemDescription].map { item[$0]?.text ?? "" }
-        return texts + [item.userAttributes[ImportNames.folder] ?? ""]
+        return texts + [item.userAttributes[ItemNames.folder] ?? ""]
     }
 
     /// Returns a digest of the secrets of an item; `nil` for an item without any.
     private static func secrets(of item: Item) throws(ImportError) -> [UInt8]? {
         var hash = KeyedHash()
         var isEmpty = true
-        for name in [nil] + item.fieldNames.sorted() where name != ImportNames.fingerprint {
+        for name in [nil] + item.fieldNames.sorted() where name != ItemNames.fingerprint {
             guard let secret = try item.opened(name), !secret.isEmpty else { continue }
             isEmpty = false
             hash.update(framed: name ?? "")

@@ -132,7 +132,7 @@ package struct ImportPlan {
             }
             for item in items {
                 keys[ImportKey(item)] = .some(item)
-                if let source = item.userAttributes[ImportNames.source], source.hasPrefix(ours) {
+                if let source = item.userAttributes[ItemNames.source], source.hasPrefix(ours) {
                     imported[source] = item
                 }
             }
@@ -175,7 +175,7 @@ package struct ImportPlan {
     private func wish(_ item: Item, of login: Login, _ number: Int) throws(ImportError) -> ImportMatches.Wish {
         var item = item
         if let group { item[.accessGroup] = .string(group) }
-        let source = item.userAttributes[ImportNames.source] ?? format
+        let source = item.userAttributes[ItemNames.source] ?? format
         let earlier = { [format] in
             // An attachment has its name behind the source of its entry.
             let end = source.dropFirst(login.source(of: format).count)
@@ -187,7 +187,7 @@ package struct ImportPlan {
     }
 
     private mutating func plan(_ portable: PortablePasskey, of login: Login) {
-        let source = unique(login.source(of: format) + ImportNames.passkeySuffix)
+        let source = unique(login.source(of: format) + ItemNames.passkeySuffix)
         let (outcome, reason) = passkeys.plan(portable, source: source, created: login.created)
         let passkey = portable.passkey
         note(login, passkey.relyingParty, passkey.names.user, source, outcome, reason)
@@ -197,17 +197,17 @@ package struct ImportPlan {
         _ wish: ImportMatches.Wish, inPlaceOf existing: Item?, of login: Login
     ) throws(ImportError) {
         var item = wish.item
-        let known = existing?.userAttributes[ImportNames.source]
+        let known = existing?.userAttributes[ItemNames.source]
         // An item with an identity of an earlier version gets a present one.
-        let isPresent = known.map { $0 == wish.source || ImportNames.unnumbered($0) == wish.source } ?? false
+        let isPresent = known.map { $0 == wish.source || ItemNames.unnumbered($0) == wish.source } ?? false
         let source = isPresent ? known ?? wish.source : unique(wish.source)
-        if source != wish.source { item.userAttributes[ImportNames.source] = source }
+        if source != wish.source { item.userAttributes[ItemNames.source] = source }
         if let existing { return try plan(item, wish.fingerprint, inPlaceOf: existing, of: login) }
-        item.fields[ImportNames.fingerprint] = try wish.fingerprint.field(origin)
+        item.fields[ItemNames.fingerprint] = try wish.fingerprint.field(origin)
         if let other = keys[ImportKey(item)] {
             // An item to be added is of this source as well.
             let isOfThisSource =
-                other.map { $0.userAttributes[ImportNames.source]?.hasPrefix(format + ":") ?? false } ?? true
+                other.map { $0.userAttributes[ItemNames.source]?.hasPrefix(format + ":") ?? false } ?? true
             if isOfThisSource {
                 add(withOwnKey(item), login)
             } else if let other {
@@ -222,18 +222,18 @@ package struct ImportPlan {
     private mutating func plan(
         _ item: Item, _ fingerprint: Fingerprint, inPlaceOf existing: Item, of login: Login
     ) throws(ImportError) {
-        let field = try existing.opened(ImportNames.fingerprint)
+        let field = try existing.opened(ItemNames.fingerprint)
         let base = field.flatMap { Fingerprint($0) }
         guard base != fingerprint else { return note(login, item, .unchanged) }
         var item = item
         let baseline = try fingerprint.field(origin)
-        item.fields[ImportNames.fingerprint] = baseline
+        item.fields[ItemNames.fingerprint] = baseline
         let current = try Fingerprint.ofStored(existing)
         let isAsImported = base.map { current.contains($0) } ?? false
         if current.contains(fingerprint) {
             // Both sides made the same change, which becomes the new baseline.
             note(login, item, .unchanged)
-            try update(existing, .some(ItemChanges(fields: [ImportNames.fingerprint: .some(baseline)])))
+            try update(existing, .some(ItemChanges(fields: [ItemNames.fingerprint: .some(baseline)])))
         } else if !replaces, let origin, let earlier = field.flatMap({ Fingerprint.Origin($0) }), earlier != origin {
             note(login, item, .differs, "it came from another file before")
         } else if isAsImported || replaces {
@@ -282,7 +282,7 @@ package struct ImportPlan {
         report.olderVersions -= older.count
         report.olderPasswords += older.count
         if older.count > report.longestHistory?.count ?? 0 {
-            report.longestHistory = (item.userAttributes[ImportNames.source] ?? "", older.count)
+            report.longestHistory = (item.userAttributes[ItemNames.source] ?? "", older.count)
         }
         additions.append(Addition(item: item, older: older))
         note(login, item, .added)
@@ -293,7 +293,7 @@ package struct ImportPlan {
         var item = item
         let part = item.itemClass == .genericPassword ? Attribute.service : .securityDomain
         let original = item[part]?.text ?? ""
-        item.userAttributes[ImportNames.originalKey] = original
+        item.userAttributes[ItemNames.originalKey] = original
         let key = ImportKey(item)
         var number = ownKeys[key] ?? 1
         repeat {
@@ -320,7 +320,7 @@ package struct ImportPlan {
         _ login: Login, _ item: Item, _ outcome: ImportReport.Outcome, _ reason: String? = nil
     ) {
         note(
-            login, item.server ?? item.service ?? "", item.account ?? "", item.userAttributes[ImportNames.source] ?? "",
+            login, item.server ?? item.service ?? "", item.account ?? "", item.userAttributes[ItemNames.source] ?? "",
             outcome, reason)
     }
 

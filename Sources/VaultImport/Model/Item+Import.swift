@@ -17,8 +17,8 @@ extension Item {
         }
         return other.userAttributes.allSatisfy { name, value in
             // Different spellings of an address are equal.
-            let isSamePage = name == ImportNames.url && WebAddress(value)?.text == WebAddress(self).text
-            return name.hasPrefix(ImportNames.prefix) || isSamePage || userAttributes[name] == value
+            let isSamePage = name == ItemNames.url && WebAddress(value)?.text == WebAddress(self).text
+            return name.hasPrefix(ItemNames.prefix) || isSamePage || userAttributes[name] == value
         }
     }
 
@@ -29,7 +29,7 @@ extension Item {
             return first.isEqual(to: second)
         }
         guard isEqual(try opened(nil), other.secret) else { return false }
-        for (name, secret) in other.fields where name != ImportNames.fingerprint {
+        for (name, secret) in other.fields where name != ItemNames.fingerprint {
             guard isEqual(try opened(name), secret) else { return false }
         }
         return true
@@ -53,18 +53,18 @@ extension ItemChanges {
         }
         for (name, value) in item.userAttributes { userAttributes[name] = .some(value) }
         for (name, secret) in item.fields { fields[name] = .some(secret) }
-        let original = existing.userAttributes[ImportNames.originalKey]
+        let original = existing.userAttributes[ItemNames.originalKey]
         let part = existing.itemClass == .genericPassword ? Attribute.service : .securityDomain
         if let original, original == item[part]?.text ?? "" {
             attributes[part] = nil
         } else if original != nil {
-            userAttributes.updateValue(nil, forKey: ImportNames.originalKey)
+            userAttributes.updateValue(nil, forKey: ItemNames.originalKey)
         }
         guard removing else { return }
         for attribute in [Attribute.comment, .itemDescription] where existing[attribute] != nil {
             attributes[attribute] = item[attribute] ?? .string("")
         }
-        for name in existing.userAttributes.keys where item.userAttributes[name] == nil && !ImportNames.isOwn(name) {
+        for name in existing.userAttributes.keys where item.userAttributes[name] == nil && !ItemNames.isOwn(name) {
             userAttributes.updateValue(nil, forKey: name)
         }
         for name in existing.fieldNames where item.fields[name] == nil { fields.updateValue(nil, forKey: name) }

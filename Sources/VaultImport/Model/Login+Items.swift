@@ -11,7 +11,7 @@ extension Login {
 
     /// Returns the item of the entry, and one for each attachment; none for an entry that is only passkeys.
     ///
-    /// - Parameter format: the prefix of ``ImportNames/source``.
+    /// - Parameter format: the prefix of ``ItemNames/source``.
     /// - Throws: `.malformed` for an entry that is too large to be imported.
     func items(of format: String) throws(ImportError) -> [Item] {
         isOnlyPasskeys ? [] : try withSecretsInPlace().madeItems(of: format)
@@ -20,33 +20,33 @@ extension Login {
     private func madeItems(of format: String) throws(ImportError) -> [Item] {
         let source = source(of: format)
         var names = UniqueNames()
-        var user: [String: String] = [ImportNames.source: source]
+        var user: [String: String] = [ItemNames.source: source]
         var secrets: [String: Secret] = [:]
         var given: [(name: String, value: String)] = []
         let page = urls.first.flatMap { WebAddress($0) }
         let key = key(page)
-        if let contentType { given.append((names.taking(ImportNames.contentType), contentType)) }
+        if let contentType { given.append((names.taking(ItemNames.contentType), contentType)) }
         if keepsAttributeNames { addAttributes(to: &given, &names) }
         // No attribute takes the names of secrets that have a meaning.
-        let meanings = [ImportNames.otp, ImportNames.notes].filter { name in fields.contains { $0.name == name } }
+        let meanings = [ItemNames.otp, ItemNames.notes].filter { name in fields.contains { $0.name == name } }
         for name in meanings { _ = names.taking(name) }
         func add(_ name: String, _ value: String) { given.append((names.taking(name), value)) }
         if let first = urls.first, key.itemClass == .genericPassword || page?.text != first {
-            add(ImportNames.url, first)
+            add(ItemNames.url, first)
         }
-        for (index, url) in urls.dropFirst().enumerated() { add(ImportNames.furtherURL(index + 2), url) }
-        if !folder.isEmpty { add(ImportNames.folder, folder) }
+        for (index, url) in urls.dropFirst().enumerated() { add(ItemNames.furtherURL(index + 2), url) }
+        if !folder.isEmpty { add(ItemNames.folder, folder) }
         if !keepsAttributeNames { addAttributes(to: &given, &names) }
         let isLarge =
             given.reduce(notes.utf8.count) { $0 + $1.name.utf8.count + $1.value.utf8.count + 16 }
             > Login.attributesLimit
         if !booleans.isEmpty {
             let marked = given.filter { booleans.contains($0.name) && ["true", "false"].contains($0.value) }
-            if !marked.isEmpty { user[ImportNames.booleans] = marked.map(\.name).joined(separator: "\n") }
+            if !marked.isEmpty { user[ItemNames.booleans] = marked.map(\.name).joined(separator: "\n") }
         }
         for (name, value) in given {
             // A URL may contain a password.
-            let isSecret = name.hasPrefix(ImportNames.url) && Login.hasPassword(value)
+            let isSecret = name.hasPrefix(ItemNames.url) && Login.hasPassword(value)
             if isSecret || value.utf8.count > (isLarge ? 255 : Login.attributeLimit) {
                 secrets[name] = try Secret(plain: value)
             } else {
@@ -55,7 +55,7 @@ extension Login {
         }
         var attributes: [Attribute: AttributeValue] = [.label: .string(title)]
         if isLarge || notes.utf8.count > Login.attributeLimit {
-            secrets[names.taking(ImportNames.notes)] = try Secret(plain: notes)
+            secrets[names.taking(ItemNames.notes)] = try Secret(plain: notes)
         } else if !notes.isEmpty {
             attributes[.comment] = .string(notes)
         }
@@ -83,17 +83,17 @@ extension Login {
                 Item(
                     .genericPassword(service: service + "/attachment", account: attachment.name),
                     attributes: dates.merging([.label: .string(attachment.name)]) { $1 },
-                    userAttributes: [ImportNames.source: "\(source)/\(attachment.name)"], secret: attachment.content)
+                    userAttributes: [ItemNames.source: "\(source)/\(attachment.name)"], secret: attachment.content)
             }
     }
 
-    /// Returns the value of ``ImportNames/source`` for the first item of this identity.
+    /// Returns the value of ``ItemNames/source`` for the first item of this identity.
     package func source(of format: String) -> String {
         guard id.isEmpty else { return Login.source(of: format, id) }
         return "\(format):\(Login.digest("\(urls.first ?? title)\n\(user)"))"
     }
 
-    /// Returns the values of ``ImportNames/source`` that items of earlier versions may have.
+    /// Returns the values of ``ItemNames/source`` that items of earlier versions may have.
     func earlierSources(of format: String) -> [String] { earlierIDs().map { Login.source(of: format, $0) } }
 
     /// Whether the entry has an identifier or a name: without both, the source says nothing about the account.
@@ -115,8 +115,8 @@ extension Login {
 
     private func addAttributes(to given: inout [(name: String, value: String)], _ names: inout UniqueNames) {
         for (name, value) in attributes {
-            let isTaken = keepsAttributeNames ? name.hasPrefix(ImportNames.prefix) : ImportNames.isReserved(name)
-            let wanted = isTaken ? ImportNames.custom + name : name
+            let isTaken = keepsAttributeNames ? name.hasPrefix(ItemNames.prefix) : ItemNames.isReserved(name)
+            let wanted = isTaken ? ItemNames.custom + name : name
             given.append((keepsAttributeNames ? names.keeping(wanted) : names.taking(wanted), value))
         }
     }
@@ -140,7 +140,7 @@ extension Login {
 
 /// Gives each field and attribute of an item a valid and unique name.
 private struct UniqueNames {
-    private var taken: Set<String> = [ImportNames.fingerprint, ImportNames.source, ImportNames.originalKey]
+    private var taken: Set<String> = [ItemNames.fingerprint, ItemNames.source, ItemNames.originalKey]
 
     /// Returns the name unchanged, if it is valid and unused.
     mutating func keeping(_ name: String) -> String {

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+internal import Vault
 internal import VaultCrypto
 internal import VaultFormat
 
@@ -14,14 +15,14 @@ extension Login {
         var login = self
         // The numbers of a format's own fields.
         var count = 0
-        for index in login.fields.indices where login.fields[index].name == ImportNames.otp {
+        for index in login.fields.indices where login.fields[index].name == ItemNames.otp {
             count += 1
-            login.fields[index].name = CXFNames.numbered(ImportNames.otp, count)
+            login.fields[index].name = CXFNames.numbered(ItemNames.otp, count)
         }
         var hasSeed = count > 0
         for index in login.fields.indices where !hasSeed {
             guard Login.isSeed(login.fields[index].name, login.fields[index].secret) else { continue }
-            login.fields[index].name = ImportNames.otp
+            login.fields[index].name = ItemNames.otp
             hasSeed = true
         }
         func move(_ name: String, _ value: String) throws(ImportError) -> Bool {
@@ -30,7 +31,7 @@ extension Login {
             let secret = try Secret(plain: value)
             let isSeed = Login.isSeed(name, secret)
             guard isSeed || isSecret else { return false }
-            login.addField(isSeed && !hasSeed ? ImportNames.otp : name, secret)
+            login.addField(isSeed && !hasSeed ? ItemNames.otp : name, secret)
             if isSeed { hasSeed = true }
             return true
         }
@@ -45,8 +46,8 @@ extension Login {
         guard Login.isSecret(notes) else { return login }
         login.notes = ""
         let seed = notes.split(whereSeparator: \.isNewline).lazy.map(Login.trimmed).first(where: Login.isURI)
-        if !hasSeed, let seed { login.addField(ImportNames.otp, try Secret(plain: seed)) }
-        if Login.trimmed(notes) != seed || hasSeed { login.addField(ImportNames.notes, try Secret(plain: notes)) }
+        if !hasSeed, let seed { login.addField(ItemNames.otp, try Secret(plain: seed)) }
+        if Login.trimmed(notes) != seed || hasSeed { login.addField(ItemNames.notes, try Secret(plain: notes)) }
         return login
     }
 

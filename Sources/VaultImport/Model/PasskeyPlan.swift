@@ -37,7 +37,7 @@ struct PasskeyPlan {
     var count: Int { additions.count + completions.count + replacements.count }
 
     /// - Parameters:
-    ///   - source: the value of ``ImportNames/source``.
+    ///   - source: the value of ``ItemNames/source``.
     ///   - created: the time of creation at the source.
     mutating func plan(
         _ portable: PortablePasskey, source: String, created: Date?

@@ -136,14 +136,14 @@ package struct PortablePasskey: Sendable {
     /// Returns the item to be stored.
     ///
     /// - Parameters:
-    ///   - source: the value of ``ImportNames/source``.
+    ///   - source: the value of ``ItemNames/source``.
     ///   - created: the time of creation at the source.
     ///   - group: the access group; `nil` for the store's first one.
     func item(source: String, created: Date?, in group: String?) -> Item {
         var item = passkey.item
         item[.creationDate] = created.map(AttributeValue.date)
         item.userAttributes.merge(attributes) { own, _ in own }
-        item.userAttributes[ImportNames.source] = source
+        item.userAttributes[ItemNames.source] = source
         item.fields.merge(fields) { own, _ in own }
         if let group { item[.accessGroup] = .string(group) }
         return item

@@ -99,11 +99,6 @@ extension Secret {
 
     func part(_ range: Range<Int>) throws(ImportError) -> Secret { try secured(Secret(try bytes.copy(of: range))) }
 
-    /// Returns whether another secret has the same bytes.
-    func isEqual(to other: Secret) -> Bool {
-        withBytes { a in other.withBytes { b in isEqualInConstantTime(a, b) } }
-    }
-
     /// Assembles a secret.
     ///
     /// - Parameter capacity: the expected number of bytes.

@@ -1,23 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
-internal import Vault
 internal import VaultFormat
 
 /// A URL split into the attributes of an internet password; the rest of the URL is kept elsewhere.
-struct WebAddress: Equatable {
+package struct WebAddress: Equatable {
     /// The scheme in lower case; `nil` if the text has none.
-    let scheme: String?
+    package let scheme: String?
     /// The host as it is written, in lower case, but for letters such as the Kelvin sign, whose lower case is in ASCII:
     /// that is the name of another server to all but the browser's door.
-    let host: String
-    let port: Int?
+    package let host: String
+    package let port: Int?
     /// The path with its leading slash; `nil` if empty, or only a slash.
-    let path: String?
+    package let path: String?
 
     private static let longestHost = 255
 
     /// Fails for a text that does not name a host; for a scheme of the web, and without one, a host that the browser's
     /// door does not read either.
-    init?(_ text: String) {
+    package init?(_ text: String) {
         let bytes = text.utf8.span
         guard let parts = URLParts(bytes, trims: true), let server = URLServer(bytes, parts.server),
             (1...WebAddress.longestHost).contains(server.host.count)
@@ -43,18 +42,18 @@ struct WebAddress: Equatable {
         }.joined()
     }
 
-    init(_ item: Item) {
+    package init(_ item: Item) {
         scheme = item[.protocolName]?.text.flatMap { $0.isEmpty ? nil : ProtocolNames.name($0) }
         host = item[.server]?.text ?? ""
         if case .number(let number) = item[.port], number != 0 { port = Int(number) } else { port = nil }
         path = item[.path]?.text.flatMap { $0.isEmpty ? nil : $0 }
     }
 
-    var text: String {
+    package var text: String {
         (scheme.map { $0 + "://" } ?? "") + host + (port.map { ":\($0)" } ?? "") + (path ?? "")
     }
 
-    var attributes: [Attribute: AttributeValue] {
+    package var attributes: [Attribute: AttributeValue] {
         var attributes: [Attribute: AttributeValue] = [.server: .string(host)]
         attributes[.protocolName] = scheme.map { .string(ProtocolNames.code($0)) }
         attributes[.port] = port.map { .number(Int64($0)) }
@@ -63,7 +62,7 @@ struct WebAddress: Equatable {
     }
 
     /// Returns whether the host is a domain, or below it.
-    func isOf(_ domain: String) -> Bool {
+    package func isOf(_ domain: String) -> Bool {
         guard let host = WebHost(host), let domain = WebHost(domain) else { return false }
         return host == domain || !domain.labels.isEmpty && host.labels.suffix(domain.labels.count) == domain.labels[...]
     }
