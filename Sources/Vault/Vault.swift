@@ -171,7 +171,8 @@ public final class Vault: OpenVault {
 
     /// Changes all matching items or none.
     ///
-    /// - Returns: the number of changed items, 1 or more.
+    /// - Returns: the number of changed items: an item that was so already does not count, unless
+    ///   ``ItemChanges/ifUnchanged`` says otherwise.
     /// - Throws: `.itemNotFound`; `.duplicateItem` if two items would have one primary key.
     @discardableResult
     public func update(matching query: Query, with changes: ItemChanges) throws(VaultError) -> Int {

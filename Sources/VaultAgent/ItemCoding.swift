@@ -9,6 +9,7 @@ extension ItemClass: MessageValue {}
 extension Accessibility: MessageValue {}
 extension AgentClient.Purpose: MessageValue {}
 extension Query.MatchCondition: MessageValue {}
+extension ItemChanges.Unchanged: MessageValue {}
 
 extension AttributeValue: MessageValue {
     package func write(to writer: inout MessageWriter) {
@@ -192,6 +193,41 @@ extension Query.Limit: MessageValue {
     }
 }
 
+extension Query.FaceCondition: MessageValue {
+    package func write(to writer: inout MessageWriter) {
+        switch self {
+        case .title(let title):
+            writer.put(1 as UInt8)
+            writer.put(title)
+        case .hosts(let hosts):
+            writer.put(2 as UInt8)
+            writer.put(hosts)
+        }
+    }
+
+    package static func read(from reader: inout MessageReader) throws(MessageError) -> Query.FaceCondition {
+        switch try reader.read(UInt8.self) {
+        case 1: .title(try reader.read())
+        case 2: .hosts(try reader.read())
+        default: throw .invalid
+        }
+    }
+}
+
+extension ItemName: MessageValue {
+    package func write(to writer: inout MessageWriter) {
+        writer.put(text)
+        writer.put(account)
+        writer.put(rules.rawValue)
+        writer.put(id)
+    }
+
+    package static func read(from reader: inout MessageReader) throws(MessageError) -> ItemName {
+        ItemName(
+            try reader.read(), account: try reader.read(), Rules(rawValue: try reader.read()), id: try reader.read())
+    }
+}
+
 extension Query: MessageValue {
     package func write(to writer: inout MessageWriter) {
         writer.put(itemClass)
@@ -209,6 +245,8 @@ extension Query: MessageValue {
         writer.put(findsIdentities)
         writer.put(presence == .leftOut)
         writer.put(leavesKeysClosed)
+        writer.put(face)
+        writer.put(name)
     }
 
     package static func read(from reader: inout MessageReader) throws(MessageError) -> Query {
@@ -230,6 +268,8 @@ extension Query: MessageValue {
         // The client decides how to ask a person: an agent accepts a ticket or refuses.
         query.presence = try reader.read() ? .leftOut : .refused
         query.leavesKeysClosed = try reader.read()
+        query.face = try reader.read()
+        query.name = try reader.read()
         return query
     }
 }
@@ -241,6 +281,7 @@ extension ItemChanges: MessageValue {
         writer.put(secret)
         writer.put(version)
         writer.put(someNames: fields)
+        writer.put(ifUnchanged)
     }
 
     package static func read(from reader: inout MessageReader) throws(MessageError) -> ItemChanges {
@@ -249,6 +290,7 @@ extension ItemChanges: MessageValue {
         changes.secret = try reader.read()
         changes.version = try reader.read()
         changes.fields = try reader.someNames()
+        changes.ifUnchanged = try reader.read()
         return changes
     }
 }

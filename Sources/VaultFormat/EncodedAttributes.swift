@@ -150,7 +150,7 @@
     }
 
     /// Takes bytes that ``check(_:_:)`` accepted.
-    init(checked bytes: Span<UInt8>) { self.bytes = bytes.array(bytes.indices) }
+    package init(checked bytes: Span<UInt8>) { self.bytes = bytes.array(bytes.indices) }
 
     /// Checks bytes from a file: every attribute well formed, in order, unique, and known if critical.
     static func check(_ source: [UInt8], _ range: Range<Int>) throws(FormatError) {

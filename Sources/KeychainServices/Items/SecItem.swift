@@ -91,7 +91,8 @@ public func SecItemUpdate(_ query: CFDictionary, _ attributesToUpdate: CFDiction
             changing: changes.changes(of: request.itemClass), asOneOf: groups, flaw: request.flaw,
             changesFlaw: changes.flaw)
     } _: { store throws(VaultError) in
-        let changed = try changes.changes(of: request.itemClass)
+        var changed = try changes.changes(of: request.itemClass)
+        changed.ifUnchanged = .touch
         try store.update(matching: try request.change(in: store), with: changed)
     }
 }

@@ -32,7 +32,7 @@ extension Vault {
 
     /// Changes all matching items or none.
     ///
-    /// - Returns: the number of changed items, 1 or more.
+    /// - Returns: as ``ItemStore/update(matching:with:)``.
     @discardableResult
     public func update(matching query: Query, with changes: ItemChanges) async throws(VaultError) -> Int {
         try await core.change { (engine, session: inout WriteSession) throws(VaultError) in

@@ -24,7 +24,9 @@ final class ItemEngine<Records: RecordSource> {
     // MARK: Finding
 
     func copyMatching(_ query: Query, _ viewer: Viewer, for source: any SecretSource) throws(VaultError) -> [Item] {
-        let found = try find(query.seen(by: viewer), viewer.groups)
+        let query = query.seen(by: viewer)
+        if let name = query.name { return try self.items(named: name, query, viewer, for: source) }
+        let found = try find(query, viewer.groups)
         var items: [Item] = []
         items.reserveCapacity(found.count)
         for record in found {
@@ -119,8 +121,7 @@ final class ItemEngine<Records: RecordSource> {
         var changes = ItemChanges(attributes: item.attributes, secret: item.secret)
         for (name, value) in item.userAttributes { changes.userAttributes[name] = .some(value) }
         for (name, field) in item.fields { changes.fields[name] = .some(field) }
-        let changed = try update(twin, with: changes, viewer, in: &session)
-        return Item(changed, source)
+        return Item(try update(twin, with: changes, viewer, in: &session) ?? twin, source)
     }
 
     private func parse(_ item: Item, _ groups: AccessGroups) throws(VaultError) -> ParsedItem {
@@ -191,18 +192,22 @@ final class ItemEngine<Records: RecordSource> {
     ) throws(VaultError) -> Int {
         let found = try changed(by: query, changes, viewer.groups)
         guard !found.isEmpty else { throw .itemNotFound }
+        var count = 0
         for record in found {
-            _ = try update(record, with: changes, viewer, leavesTombstone: query.leavesTombstones, in: &session)
+            let changed = try update(
+                record, with: changes, viewer, leavesTombstone: query.leavesTombstones, in: &session)
+            if changed != nil { count += 1 }
         }
-        return found.count
+        return count
     }
 
     /// - Parameter leavesTombstone: whether a tombstone of the old primary key is left; `nil` for synchronizable items
     ///   only.
+    /// - Returns: the new record; `nil` if the item was as the changes make it, and stayed so.
     private func update(
         _ old: Record, with changes: ItemChanges, _ viewer: Viewer, leavesTombstone: Bool? = nil,
         in session: inout some RecordSession & ~Copyable
-    ) throws(VaultError) -> Record {
+    ) throws(VaultError) -> Record? {
         guard let itemClass = old.itemClass else { throw .itemNotFound }
         guard records.canUse(old.protection) else { throw .locked }
         // A changed item counts as read first, as on Apple's systems; otherwise an update could remove the demand for
@@ -231,6 +236,12 @@ final class ItemEngine<Records: RecordSource> {
         new.protection = parsed.protection
         new.deviceID =
             parsed.protection.isThisDeviceOnly ? try deviceID(for: parsed.protection, in: session) : .init(repeating: 0)
+        if try isUnchanged(old, by: new, value) {
+            switch changes.ifUnchanged {
+            case .skip: return nil
+            case .touch: return try session.stage(new, .keep)
+            }
+        }
         let isMoved = hasMoved(old, to: parsed)
         if isMoved {
             let twins = try twins(of: parsed, except: old.id)
@@ -252,6 +263,18 @@ final class ItemEngine<Records: RecordSource> {
         }
         try letOut(freed, in: &session)
         return try settled(new, after: old, in: &session)
+    }
+
+    /// Whether an update leaves an item as it is, and may take no notice of it.
+    private func isUnchanged(_ old: Record, by new: Record, _ value: ValueChange) throws(VaultError) -> Bool {
+        guard new.attributes == old.attributes, new.protection == old.protection, new.created == old.created,
+            !old.asksForPresence, !old.hasRivalValues, shadowed(like: old).isEmpty
+        else { return false }
+        switch value {
+        case .keep: return true
+        case .none: return !old.hasValue
+        case .set(let secret): return try records.value(of: old).map { $0.isEqual(to: secret) } ?? false
+        }
     }
 
     private func touched(_ changes: ItemChanges, _ old: Record, _ new: Record) -> Set<FieldID> {

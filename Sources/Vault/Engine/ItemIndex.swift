@@ -11,15 +11,18 @@ final class ItemIndex: RecordObserver {
     private enum Key: Hashable {
         case attribute(AttributeTag)
         case user(String)
+        /// The title that ``ItemFace`` gives.
+        case title
     }
 
     private let hash = ShortHash()
     private var primary: HashChains?
     private var others: [Key: HashChains] = [:]
+    private var hosts: HostPlaces?
 
-    var isIndexing: Bool { primary != nil || !others.isEmpty }
+    var isIndexing: Bool { primary != nil || !others.isEmpty || hosts != nil }
 
-    func recordsWereReset() { (primary, others) = (nil, [:]) }
+    func recordsWereReset() { (primary, others, hosts) = (nil, [:], nil) }
 
     func record(at place: Int, changedFrom old: Record?, to new: Record?) {
         func move(in chains: HashChains, _ hash: (ItemClass?, Span<UInt8>) -> UInt64?) {
@@ -29,6 +32,9 @@ final class ItemIndex: RecordObserver {
         }
         if let primary { move(in: primary) { hashPrimary($0, $1) } }
         for (key, chains) in others { move(in: chains) { hash($0, $1, for: key) } }
+        hosts?.move(
+            place, from: old.map { HostPlaces.hosts($0.itemClass, $0.attributes) } ?? [],
+            to: new.map { HostPlaces.hosts($0.itemClass, $0.attributes) } ?? [])
     }
 
     /// Starts the hash of a primary key.
@@ -59,6 +65,24 @@ final class ItemIndex: RecordObserver {
         user name: String, _ value: String, _ itemClass: ItemClass, in records: some RecordSource
     ) -> Candidates {
         candidates(.user(name), Array(value.utf8).span, itemClass, records)
+    }
+
+    /// The places that may hold an item with this title.
+    func candidates(title: String, _ itemClass: ItemClass, in records: some RecordSource) -> Candidates {
+        candidates(.title, Array(title.utf8).span, itemClass, records)
+    }
+
+    /// The places of items that are for one of these hosts, in ascending order.
+    func places(ofHosts names: [String], in records: some RecordSource) -> [Int] {
+        if hosts == nil {
+            var made = HostPlaces()
+            records.forEachRecord { place, itemClass, attributes in
+                made.move(
+                    place, from: [], to: HostPlaces.hosts(itemClass, EncodedAttributes(checked: attributes)))
+            }
+            hosts = made
+        }
+        return hosts?.places(of: names) ?? []
     }
 
     private func candidates(
@@ -95,6 +119,8 @@ final class ItemIndex: RecordObserver {
             EncodedAttributes.visitUser(attributes) { if $0 == name { value = $1 } }
             guard let value else { return nil }
             bytes.append(attributes.extracting(value))
+        case .title:
+            bytes += ItemFace(Item(itemClass, only: EncodedAttributes(checked: attributes))).title.utf8
         }
         return hash.hash(bytes.span)
     }
@@ -148,22 +174,27 @@ struct Candidates {
     var places: Places { Places(chains, hash: hash) }
 }
 
-/// A sequence of record places: those of a chain, or all of a range.
+/// A sequence of record places: those of a chain, all of a range, or those of a list.
 struct Places: Sequence, IteratorProtocol {
     private let chains: HashChains?
+    private let list: [Int]?
     private var place: Int
     private let end: Int
 
-    init(_ chains: HashChains, hash: UInt64) { (self.chains, place, end) = (chains, chains.first(hash: hash), -1) }
+    init(_ chains: HashChains, hash: UInt64) {
+        (self.chains, list, place, end) = (chains, nil, chains.first(hash: hash), -1)
+    }
 
-    init(_ range: Range<Int>) { (chains, place, end) = (nil, range.lowerBound, range.upperBound) }
+    init(_ range: Range<Int>) { (chains, list, place, end) = (nil, nil, range.lowerBound, range.upperBound) }
+
+    init(_ list: [Int]) { (chains, self.list, place, end) = (nil, list, 0, list.count) }
 
     init(_ place: Int?) { self.init(place.map { $0..<$0 + 1 } ?? 0..<0) }
 
     mutating func next() -> Int? {
         guard place != end else { return nil }
         defer { place = chains?.place(after: place) ?? place + 1 }
-        return place
+        return list?[place] ?? place
     }
 }
 

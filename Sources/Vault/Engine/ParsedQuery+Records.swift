@@ -78,6 +78,10 @@ extension ParsedQuery {
                     || server.utf8.reversed().starts(with: ("." + host).utf8.reversed())
             else { return false }
         }
+        if let face {
+            let item = Item(itemClass, only: EncodedAttributes(checked: attributes))
+            guard face.isMet(by: ItemFace(item)) else { return false }
+        }
         guard let text else { return true }
         let visible: [Attribute] = [.service, .server, .account, .label]
         return visible.contains { $0.text(in: attributes)?.lowercased().contains(text) == true }
@@ -143,6 +147,7 @@ extension ParsedQuery {
 
     private func candidates(in records: some RecordSource, _ index: ItemIndex) -> Places {
         if let reference { return Places(records.place(of: reference)) }
+        if case .hosts(let hosts)? = face { return Places(index.places(ofHosts: hosts, in: records)) }
         let primaryKey = Attribute.primaryKey(of: itemClass)
         if filters.count(where: { primaryKey.contains($0.attribute) }) == primaryKey.count {
             var hash = index.primaryKeyHash(of: itemClass)
@@ -156,6 +161,7 @@ extension ParsedQuery {
         for filter in filters where !ParsedQuery.unselective.contains(filter.attribute) {
             offer(index.candidates(filter.attribute, keys.span.extracting(filter.key), itemClass, in: records))
         }
+        if case .title(let title)? = face { offer(index.candidates(title: title, itemClass, in: records)) }
         for (name, value) in userFilters { offer(index.candidates(user: name, value, itemClass, in: records)) }
         if best == nil {
             for filter in filters where filter.attribute.isEncoded {

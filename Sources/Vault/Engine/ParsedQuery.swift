@@ -23,6 +23,7 @@ struct ParsedQuery {
     let limit: Query.Limit
     let text: String?
     let hostOrSubdomain: String?
+    let face: Query.FaceCondition?
     /// The visible access groups; `nil` for all.
     private(set) var groups: [[UInt8]]?
     private(set) var matchesSynchronizable: Bool
@@ -48,6 +49,7 @@ struct ParsedQuery {
         limit = query.limit ?? .all
         text = query.text?.lowercased()
         hostOrSubdomain = query.hostOrSubdomain
+        face = query.face
         leavesOutProtected = query.presence == .leftOut
         self.groups = groups.names
         matchesSynchronizable = query.synchronizableAny || reference != nil

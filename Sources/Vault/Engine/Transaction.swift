@@ -79,7 +79,7 @@ public struct Transaction: ~Copyable {
 
     /// Changes all matching items or none.
     ///
-    /// - Returns: the number of changed items, 1 or more.
+    /// - Returns: as ``ItemStore/update(matching:with:)``.
     /// - Throws: `.itemNotFound`; the transaction may continue.
     @discardableResult
     public mutating func update(matching query: Query, with changes: ItemChanges) throws(VaultError) -> Int {

@@ -71,7 +71,7 @@ public struct Item: Sendable {
     /// demand.
     private var given: [Attribute: AttributeValue]?
     private var givenToUser: [String: String]?
-    private var stored: EncodedAttributes { record?.attributes ?? EncodedAttributes() }
+    private let stored: EncodedAttributes
     let protection: Accessibility
 
     /// - Parameters:
@@ -91,6 +91,7 @@ public struct Item: Sendable {
         givenToUser = userAttributes
         self.secret = secret
         self.fields = fields
+        stored = EncodedAttributes()
         protection = .whenUnlocked
     }
 
@@ -105,6 +106,13 @@ public struct Item: Sendable {
         fields = [:]
         self.protection = protection
         self.record = record
+        stored = record.attributes
+    }
+
+    /// An item of which nothing but its attributes is looked at.
+    init(_ itemClass: ItemClass, only attributes: EncodedAttributes) {
+        self.itemClass = itemClass
+        (fields, stored, protection) = ([:], attributes, .whenUnlocked)
     }
 
     /// All attributes with a value, the protection class and the dates of an item that was found included.

@@ -39,7 +39,8 @@ public protocol ItemStore: SecretSource {
 
     /// Changes all matching items or none.
     ///
-    /// - Returns: the number of changed items, 1 or more.
+    /// - Returns: the number of changed items: an item that was so already does not count, unless
+    ///   ``ItemChanges/ifUnchanged`` says otherwise.
     @discardableResult
     func update(matching query: Query, with changes: ItemChanges) throws(VaultError) -> Int
 

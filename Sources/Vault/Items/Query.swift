@@ -43,6 +43,11 @@ public struct Query: Sendable {
     public var conditions: Set<MatchCondition> = []
     /// A part of the service, the server, the account or the label.
     public var text: String?
+    /// A condition on what the item is to a person.
+    package var face: FaceCondition?
+    /// The items that a name means: those that the first of its rules finds, in the caller's first group with all
+    /// rules, else in the others. Only ``ItemStore/copyMatching(_:)`` takes it.
+    package var name: ItemName?
     /// Whether the items include their secrets, all opened at the same moment.
     public var returnsSecrets = false
     /// Whether a locked vault omits items that are readable only while unlocked. Otherwise they make the call fail.
@@ -98,6 +103,21 @@ public struct Query: Sendable {
 }
 
 extension Query {
+    /// A condition on a part of ``ItemFace``. The index finds the items.
+    package enum FaceCondition: Equatable, Sendable {
+        case title(String)
+        /// One of the places has one of these hosts, each the text of a ``WebHost``.
+        case hosts([String])
+
+        func isMet(by face: ItemFace) -> Bool {
+            switch self {
+            // Canonically equivalent texts are different names.
+            case .title(let title): face.title.utf8.elementsEqual(title.utf8)
+            case .hosts(let hosts): face.places.contains { hosts.contains($0.host.text) }
+            }
+        }
+    }
+
     /// The handling of items whose reading requires user presence.
     public enum Presence: Equatable, Sendable {
         /// A person is asked if an agent can do so; otherwise as ``refused``.
@@ -137,12 +157,24 @@ extension Query {
     /// An update or a delete affects all matching items, so a caller that limits it would expect the others to stay.
     func checkForChange() throws(VaultError) {
         guard limit == nil || limit == .all else { throw .parameter(.limit) }
-        guard hostOrSubdomain == nil, text == nil, conditions.isEmpty else { throw .parameter(.matchKey) }
+        guard hostOrSubdomain == nil, text == nil, face == nil, conditions.isEmpty else { throw .parameter(.matchKey) }
     }
 }
 
 /// The changes that an update makes to the matching items.
 public struct ItemChanges: Sendable {
+    /// What becomes of an item that an update would leave as it is. Neither makes an older version of it, so that
+    /// programs that store the same value each night push nothing out of the history.
+    ///
+    /// An item with a conflict or a hidden twin is written all the same, which resolves it, and so is an item whose
+    /// reading requires user presence, since a comparison would open it.
+    public enum Unchanged: UInt8, Sendable {
+        /// The item stays, and is not counted as changed.
+        case skip = 1
+        /// Only its modification date changes, as Apple's `SecItemUpdate` does.
+        case touch
+    }
+
     /// Attributes with new values. Attributes cannot be removed, as on Apple's systems.
     public var attributes: [Attribute: AttributeValue]
     /// User attributes with new values; `nil` removes one.
@@ -153,6 +185,8 @@ public struct ItemChanges: Sendable {
     public var fields: [String: Secret?]
     /// The version that each item must have.
     public var version: UInt64?
+    /// What becomes of an item that is already as the changes would make it.
+    public var ifUnchanged = Unchanged.skip
 
     /// - Parameters:
     ///   - secret: `nil` keeps the old one.

@@ -244,7 +244,7 @@ extension Dot {
 
 extension Record {
     /// Whether a field has several live values, which may be equal.
-    fileprivate var hasRivalValues: Bool { clock?.fields.contains { $0.value.count > 1 } == true }
+    var hasRivalValues: Bool { clock?.fields.contains { $0.value.count > 1 } == true }
 }
 
 extension FieldID {

@@ -177,7 +177,8 @@ extension AgentClient {
 
     /// Changes all matching items or none.
     ///
-    /// - Returns: the number of changed items, 1 or more.
+    /// - Returns: the number of changed items: an item that was so already does not count, unless
+    ///   ``ItemChanges/ifUnchanged`` says otherwise.
     @discardableResult
     public func update(matching query: Query, with changes: ItemChanges) throws(VaultError) -> Int {
         try withPresence(query.presence) { client throws(VaultError) in
