@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 import Testing
+import Vault
 import VaultFormat
 
 @testable import VaultBrowser
 
 /// The match between pages and logins.
-struct WebPlaceTests {
+struct WebPageTests {
     private static let list = PublicSuffixes(
         """
         // ===BEGIN ICANN DOMAINS===
@@ -17,7 +18,7 @@ struct WebPlaceTests {
         公司.cn
         """)
 
-    private func matches(_ page: String, _ entry: String, _ suffixes: PublicSuffixes = WebPlaceTests.list) -> Bool {
+    private func matches(_ page: String, _ entry: String, _ suffixes: PublicSuffixes = WebPageTests.list) -> Bool {
         guard let page = WebPage(page), let place = WebPlace(entry) else { return false }
         return page.matches(place, suffixes)
     }

@@ -2,7 +2,7 @@
 import TestSupport
 import Testing
 
-@testable import VaultImport
+@testable import Vault
 
 /// The parts of a URL that become attributes of an internet password.
 struct WebAddressTests {
