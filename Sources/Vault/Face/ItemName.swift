@@ -26,13 +26,14 @@ package struct ItemName: Equatable, Sendable {
     /// The user, or the account attribute; `nil` for any.
     package let account: String?
     package let rules: Rules
-    /// The first digits of the identifier, in hexadecimal without hyphens; `nil` for any.
+    /// The first digits of the identifier, in hexadecimal; `nil` for any.
     package let id: String?
 
     /// - Parameter rules: titles are set by programs, by imports and by other people, so that only a person who looks at
     ///   what is found goes by them.
     package init(_ text: String, account: String? = nil, _ rules: Rules = .all, id: String? = nil) {
-        (self.text, self.account, self.rules, self.id) = (text, account, rules, id?.lowercased())
+        (self.text, self.account, self.rules) = (text, account, rules)
+        self.id = id.map { $0.lowercased().replacing("-", with: "") }
     }
 
     /// The rules of this name, in their order.

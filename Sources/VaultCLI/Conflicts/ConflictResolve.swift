@@ -11,7 +11,7 @@ struct ConflictResolve: ParsableCommand {
         discussion: "The other devices receive the choice at the next sync.")
 
     @Argument(
-        help: "The service, the server, or the identifier of the item.", completion: ItemCompletion.services)
+        help: "The service, the server, or the identifier of the item.", completion: ItemCompletion.names)
     var item: String
 
     @Argument(help: "The account; any if omitted, \"\" for the empty one.", completion: ItemCompletion.accounts)

@@ -25,7 +25,7 @@ struct DefaultsOptions: ParsableArguments {
     @Option(help: "The access group.")
     var group: String?
 
-    @Argument(help: "The suite: the service of its items.", completion: ItemCompletion.services)
+    @Argument(help: "The suite: the service of its items.", completion: ItemCompletion.names)
     var suite: String
 
     func validate() throws {

@@ -22,13 +22,12 @@ struct Add: ParsableCommand {
     func run() throws {
         try SetItem.store(
             vault, selection, details, part, input,
-            before: { vault in
-                // Checked before the user types a secret in vain; under the other mark the key would be free.
-                guard try vault.allMatching(selection.twin).isEmpty else { throw VaultError.duplicateItem }
+            existing: { vault in
+                // Checked before the user types a secret in vain.
+                guard try !selection.isTaken(in: vault) else { throw VaultError.duplicateItem }
+                return nil
             }
-        ) { vault, item in
-            try vault.add(item)
-        }
+        ) { vault, item in try vault.add(item) }
     }
 }
 
@@ -49,44 +48,42 @@ struct SetItem: ParsableCommand {
 
     func run() throws {
         let locked = try vault.locked()
-        try SetItem.store(
-            vault, selection, details, part, input, replaces: true,
-            checking: { try details.checkBinding($0, in: locked, isConfirmed: yes) }
-        ) { vault, item in
-            // The mark is part of the key, but an item that is marked differently is still the same item.
-            let twins = details.synchronizable == nil ? [] : try vault.allMatching(selection.twin)
-            guard let record = twins.first?.record, twins.count == 1 else {
-                try vault.set(item)
-                return
-            }
-            var changes = ItemChanges(attributes: item.attributes, secret: item.secret)
-            for (name, value) in item.userAttributes { changes.userAttributes[name] = .some(value) }
-            for (name, field) in item.fields { changes.fields[name] = .some(field) }
-            try vault.update(record, with: changes)
+        try SetItem.store(vault, selection, details, part, input) { vault in
+            let existing = try selection.replaced(in: vault)
+            try details.checkBinding(existing, in: locked, isConfirmed: yes)
+            return existing
+        } adding: { vault, item in
+            try vault.set(item)
         }
     }
 
-    /// Makes the item from the options and passes it to the verb.
+    /// Changes the existing item by the options, or makes a new one of them.
+    ///
+    /// - Parameter existing: called once the vault is open, and before the user is asked for the secret.
     static func store(
         _ vault: VaultOptions, _ selection: ItemSelection, _ details: ItemDescription, _ part: FieldOption,
-        _ input: SecretOptions, replaces: Bool = false,
-        before: (any OpenVault) throws -> Void = { _ in }, checking check: (Item?) throws -> Void = { _ in },
-        _ verb: (any OpenVault, Item) throws -> Void
+        _ input: SecretOptions, existing: (any OpenVault) throws -> Item?,
+        adding add: (any OpenVault, Item) throws -> Void
     ) throws {
         try checkStandardInput(vault, input)
         let access = try vault.access(selection.groups)
         // Input that needs no prompt is checked before the key is derived; otherwise the passphrase is asked for first.
         let early = input.prompts ? nil : try input.secret()
         try access.withVault { vault in
-            if early == nil || details.synchronizable != nil { try before(vault) }
+            let existing = try existing(vault)
             let (secret, fields) = part.parts(try early ?? input.secret())
-            let existing = replaces && details.namesProtection ? try vault.first(selection.replaced) : nil
-            try check(existing)
-            try verb(
-                vault,
-                Item(
-                    selection.key, attributes: details.attributes(changing: existing), userAttributes: details.user,
-                    secret: secret, fields: fields))
+            guard let record = existing?.record else {
+                let made = [ItemNames.made: Maker.command.rawValue]
+                return try add(
+                    vault,
+                    Item(
+                        selection.key, attributes: details.attributes(),
+                        userAttributes: made.merging(details.user) { $1 }, secret: secret, fields: fields))
+            }
+            var changes = ItemChanges(attributes: try details.attributes(changing: existing), secret: secret)
+            for (name, value) in details.user { changes.userAttributes[name] = .some(value) }
+            for (name, field) in fields { changes.fields[name] = .some(field) }
+            try vault.change(record, with: changes)
         }
     }
 
@@ -95,5 +92,13 @@ struct SetItem: ParsableCommand {
         guard vault.passphrase.passphraseFd != 0 || !input.usesStandardInput else {
             throw CommandError.usage("standard input cannot give both the passphrase and the secret")
         }
+    }
+}
+
+extension ItemStore {
+    /// Changes an item, whatever its version, and says so if it was so already.
+    func change(_ record: ItemRecord, with changes: ItemChanges) throws(VaultError) {
+        let query = Query(persistentReference: record.persistentReference)
+        if try update(matching: query, with: changes) == 0 { Output.note("unchanged") }
     }
 }

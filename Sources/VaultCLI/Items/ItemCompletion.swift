@@ -2,23 +2,25 @@
 internal import ArgumentParser
 internal import Vault
 internal import VaultAgent
-internal import VaultFormat
 
 /// The completions that a shell offers: names that the agent knows. Never prompts; without an agent there are none.
 ///
 /// ``LineCompletion`` passes the words without quotes, and offers the completions that fit.
 enum ItemCompletion {
-    static let services = CompletionKind.custom { words, _, _ in names(words) { [$0.serviceName] } }
+    /// Places and titles.
+    static let names = CompletionKind.custom { words, _, _ in
+        offered(words) { [$0.place, $0.title] }
+    }
 
     static let accounts = CompletionKind.custom { words, index, _ in
-        // The service is the word before the last.
-        let service = words.prefix(max(0, index)).last { !$0.hasPrefix("-") }
-        return names(words) { $0.serviceName == service ? [$0[.account]?.displayText ?? ""] : [] }
+        // The name is the word before the last.
+        let name = words.prefix(max(0, index)).last { !$0.hasPrefix("-") }
+        return offered(words) { $0.place == name || $0.title == name ? [$0.user] : [] }
     }
 
     /// The fields of the items named by the preceding words.
     static let fields = CompletionKind.custom { words, _, _ in
-        names(words) { words.contains($0.serviceName) ? $0.fieldNames : [] }
+        offered(words) { words.contains($0.place) || words.contains($0.title) ? $0.item.fieldNames : [] }
     }
 
     static let references = CompletionKind.custom { words, _, _ in references(words) }
@@ -30,15 +32,14 @@ enum ItemCompletion {
     }
 
     private static func references(_ words: [String]) -> [String] {
-        names(words) { item in
-            guard let account = item[.account]?.displayText else { return [] }
-            let secret = "\(SecretReference.scheme)\(escaped(item.serviceName))/\(escaped(account))"
-            return [secret] + item.fieldNames.map { "\(secret)/\(escaped($0))" }
+        offered(words) { face in
+            let secret = SecretReference.text(of: face)
+            return [secret] + face.item.fieldNames.map { "\(secret)/\(SecretReference.escaped($0))" }
         }
     }
 
-    /// Returns the distinct names of the items, sorted, without those that a shell could not show on a line.
-    private static func names(_ words: [String], _ names: (Item) -> [String]) -> [String] {
+    /// Returns distinct texts of the items, sorted, without those that a shell could not show on a line.
+    private static func offered(_ words: [String], _ texts: (ItemFace) -> [String]) -> [String] {
         func value(of option: String) -> String? {
             words.firstIndex(of: option).flatMap { $0 + 1 < words.count ? words[$0 + 1] : nil }
         }
@@ -51,9 +52,7 @@ enum ItemCompletion {
             (try? client.allMatching(Query(itemClass).withoutQuestions)) ?? []
         }
         // A command takes an application's items only from a group that the user names.
-        let named = items.filter { group != nil || $0.applicationGroup == nil }.flatMap(names)
+        let named = items.filter { group != nil || $0.applicationGroup == nil }.flatMap { texts(ItemFace($0)) }
         return Set(named).filter { !$0.isEmpty && !$0.unicodeScalars.contains { $0.isObeyed } }.sorted()
     }
-
-    private static func escaped(_ part: String) -> String { PercentCoding.encoded(part, keeping: "@") }
 }

@@ -20,29 +20,22 @@ struct Delete: ParsableCommand {
         try confirmation.checkPossible()
         try access.withVault { vault in
             guard all else {
-                let item = try selection.only(in: vault)
+                let item = try selection.changed(in: vault)
                 let isElsewhere = item[.accessGroup]?.text != selection.groups.first
                 // Without a confirmation, only items in the group used by 'add' are meant.
-                guard !isElsewhere || !confirmation.yes else {
-                    throw CommandError.usage(
-                        "there is such an item in another access group alone",
-                        hint: "if it is meant: --group '\((item[.accessGroup]?.text ?? "").printable)'")
-                }
+                guard !isElsewhere || !confirmation.yes else { throw item.isElsewhere }
                 try confirmation.ask("Delete \(item.phrase(namingGroup: isElsewhere))?")
                 guard let reference = item.record?.persistentReference else { throw VaultError.itemNotFound }
                 try vault.delete(matching: Query(persistentReference: reference))
                 return
             }
             // All items of one group: deleting items of another program's group requires naming it.
-            let group = selection.groups.first.map(AttributeValue.string)
-            let queries = selection.queries.map { $0.with(\.attributes[.accessGroup], group) }
-            let query = try queries.first { try !vault.allMatching($0).isEmpty } ?? queries[0]
-            if !confirmation.yes {
-                let items = try vault.copyMatching(query)
-                let what = items.count == 1 ? items[0].phrase(namingGroup: false) : "\(items.count.grouped) items"
-                try Confirmation.ask("Delete \(what)?")
-            }
-            try vault.delete(matching: query)
+            let items = try selection.items(in: vault).filter { $0[.accessGroup]?.text == selection.groups.first }
+            guard let first = items.first else { throw selection.missing(in: vault) }
+            let what = items.count == 1 ? first.phrase(namingGroup: false) : "\(items.count.grouped) items"
+            try confirmation.ask("Delete \(what)?")
+            let references = items.compactMap { $0.record?.persistentReference }
+            try vault.store([], replacing: false, deleting: references.map { Query(persistentReference: $0) })
         }
     }
 }

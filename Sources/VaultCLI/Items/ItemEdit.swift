@@ -36,7 +36,7 @@ struct Edit: ParsableCommand {
         let access = try vault.access(selection.groups)
         do {
             try access.withVault { vault in
-                let item = try selection.only(in: vault)
+                let item = try selection.changed(in: vault)
                 guard let record = item.record else { throw VaultError.itemNotFound }
                 let old = try part.secret(of: item)
                 guard let new = try Edit.edited(old) else { return Output.note("nothing was changed") }

@@ -14,14 +14,14 @@ struct History: ParsableCommand {
             secrets. 'vault undo' and 'vault restore-item' restore versions; --purge erases them from the file.
             """)
 
-    @Argument(help: "The service; with --class internet, the server.", completion: ItemCompletion.services)
-    var service: String?
+    @Argument(help: "The service, the server or the title.", completion: ItemCompletion.names)
+    var name: String?
 
     @Argument(help: "The account; any if omitted, \"\" for the empty one.", completion: ItemCompletion.accounts)
     var account: String?
 
-    @Option(name: .customLong("class"), help: "generic or internet.")
-    var itemClass = ClassOption.generic
+    @Option(name: .customLong("class"), help: "generic or internet; if omitted both.")
+    var itemClass: ClassOption?
 
     @Option(help: "The access group.")
     var group: String?
@@ -58,15 +58,15 @@ struct History: ParsableCommand {
             guard (0...36_500).contains(keepDeleted ?? 0) else {
                 throw ValidationError("--keep-deleted takes 0 to 36500")
             }
-            guard service == nil, !deleted, !purge, !output.json else {
+            guard name == nil, !deleted, !purge, !output.json else {
                 throw ValidationError("\(keep == nil ? "--keep-deleted" : "--keep") stands alone")
             }
         } else {
-            guard service != nil || deleted else {
-                throw ValidationError("history takes a SERVICE, --deleted or --keep")
+            guard name != nil || deleted else {
+                throw ValidationError("history takes a NAME, --deleted or --keep")
             }
         }
-        guard itemClass == .generic || itemClass == .internet else {
+        guard itemClass.map({ $0 == .generic || $0 == .internet }) ?? true else {
             throw ValidationError("--class takes generic or internet here")
         }
     }
@@ -93,25 +93,19 @@ struct History: ParsableCommand {
         }
     }
 
-    /// Returns the queries: for all items, or for those that the given name means, in their groups.
+    /// Returns the queries: for all items, or for those that the given name means.
     ///
     /// - Throws: code 10 if a name means none; the list of all may be empty.
     private func queries(in vault: any OpenVault) throws -> [Query] {
-        guard let service else { return ItemClass.allCases.map { Query($0) } }
-        let query = Query(
-            itemClass.itemClass, attributes: [itemClass == .internet ? .server : .service: .string(service)]
-        ).with(\.attributes[.account], account.map(AttributeValue.string))
-        let items = try AccessGroups.named(group).items(
-            matching: [query], takesEveryClass: true,
-            missing: deleted
-                ? CommandError(.notFound, "there are no deleted items")
-                : .noSuchItem(hint: NearMiss.hint(service, account, [itemClass.itemClass], in: vault))
-        ) { query throws(VaultError) in
-            let current = deleted ? [] : try vault.allMatching(query)
-            return deleted || purge ? try current + vault.deletedMatching(query).map(\.item) : current
+        guard let name else { return ItemClass.allCases.map { Query($0) } }
+        let selection = ItemSelection(name, account: account, itemClass, group: group)
+        var items = deleted ? [] : try selection.items(in: vault)
+        if deleted || purge { items += try selection.deleted(in: vault).map(\.item) }
+        guard !items.isEmpty else {
+            throw selection.missing(in: vault, deleted ? "there are no deleted items" : "no such item")
         }
-        let groups = Set(items.compactMap { $0[.accessGroup]?.text }).sorted()
-        return groups.map { query.with(\.attributes[.accessGroup], .string($0)) }
+        let references = Set(items.compactMap { $0.record?.persistentReference })
+        return references.sorted { $0.lexicographicallyPrecedes($1) }.map { Query(persistentReference: $0) }
     }
 
     private func purge(_ vault: any OpenVault) throws {
@@ -157,7 +151,7 @@ struct Undo: ParsableCommand {
 
     func run() throws {
         try vault.access(selection.groups).withVault { vault in
-            guard let record = try selection.only(in: vault).record else { throw VaultError.itemNotFound }
+            guard let record = try selection.changed(in: vault).record else { throw VaultError.itemNotFound }
             guard try ifFound(try vault.undo(record, to: to)) != nil else {
                 throw CommandError(
                     .notFound, "there is no such older version", hint: "see 'vault history'; --keep N keeps them")
@@ -175,23 +169,16 @@ struct RestoreItem: ParsableCommand {
     @OptionGroup var vault: VaultOptions
     @OptionGroup var selection: ItemSelection
 
-    @Option(help: "The identifier of the item, if several deleted items had this key.")
-    var id: String?
-
     func run() throws {
         try vault.access(selection.groups).withVault { vault in
-            let missing = CommandError(.notFound, "no such item was deleted", hint: "see 'vault history --deleted'")
-            let deleted = try selection.groups.items(
-                matching: selection.queries, takesEveryClass: false, missing: missing
-            ) { query throws(VaultError) in
-                try vault.deletedMatching(query).map(\.item).filter { item in
-                    id.map { item.record?.id.uuidString.lowercased() == $0.lowercased() } ?? true
-                }
+            let deleted = try selection.deleted(in: vault).map(\.item)
+            guard !deleted.isEmpty else {
+                var missing = selection.missing(in: vault, "no such item was deleted")
+                missing.hint = missing.hint ?? "see 'vault history --deleted'"
+                throw missing
             }
-            guard deleted.count == 1, let record = deleted[0].record else {
-                throw CommandError(
-                    .ambiguous, "several deleted items match",
-                    hint: "choose one with --id: 'vault history --deleted --json'")
+            guard let record = try deleted.only(hint: "choose one with --id ID").record else {
+                throw VaultError.itemNotFound
             }
             try vault.restoreItem(record)
         }

@@ -78,7 +78,7 @@ struct Update: ParsableCommand {
         let access = try vault.access(newGroup.map { AccessGroups(selection.groups.list + [$0]) } ?? selection.groups)
         let early = replacesSecret && !input.prompts ? try input.secret() : nil
         try access.withVault { vault in
-            let item = try selection.only(in: vault)
+            let item = try selection.changed(in: vault)
             try details.checkBinding(item, in: locked, isConfirmed: yes)
             // The protection class may become part of an access control.
             changes.attributes[.accessible] = nil
@@ -95,8 +95,8 @@ struct Update: ParsableCommand {
                 changes.secret = secret
                 for (name, field) in fields { changes.fields[name] = .some(field) }
             }
-            guard let reference = item.record?.persistentReference else { throw VaultError.itemNotFound }
-            try vault.update(matching: Query(persistentReference: reference), with: changes)
+            guard let record = item.record else { throw VaultError.itemNotFound }
+            try vault.change(record, with: changes)
         }
     }
 }

@@ -12,15 +12,19 @@ enum NearMiss {
     ///     skipped.
     /// - Returns: `nil` without a terminal: scripts only use the exit code, and should not pay for a look at every
     ///   item.
-    static func hint(
-        _ service: String, _ account: String?, _ classes: [ItemClass], in store: any ItemStore
-    ) -> String? {
+    static func hint(_ name: ItemName, _ classes: [ItemClass], in store: any ItemStore) -> String? {
         guard Terminal.isTerminal(STDERR_FILENO) else { return nil }
         let items = classes.flatMap { (try? store.allMatching(Query($0).withoutQuestions)) ?? [] }
             .filter { $0.applicationGroup == nil }
-        let accounts = items.filter { $0.serviceName == service }.map { $0[.account]?.displayText ?? "" }
-        guard accounts.isEmpty || account == nil else { return "its accounts: " + list(accounts) }
-        return Suggestion.question(Suggestion.names(like: service, among: items.map(\.serviceName)))
+        let others = ItemName(name.text, name.rules).meant(among: items)
+        guard others.isEmpty || name.account == nil else {
+            return "its accounts: " + list(others.map { ItemFace($0).user })
+        }
+        let names = items.flatMap { item in
+            let face = ItemFace(item)
+            return name.rules.contains(.title) ? [face.place, face.title] : [face.place]
+        }
+        return Suggestion.question(Suggestion.names(like: name.text, among: names))
     }
 
     /// - Parameter field: the field; `nil` for the secret itself.

@@ -55,7 +55,7 @@ struct Inject: ParsableCommand {
         template.bare.warn { "line \($0.line): '\($0.text)' stays as it is: {{ \($0.text) }} is filled in" }
         let filled = try access.withVault { vault in
             try template.fill { reference, line in
-                try reference.secret(in: vault, of: .named(group), for: "line \(line)")
+                try reference.secret(in: vault, for: "line \(line)")
             }
         }
         guard let target else { return try filled.withBytes { try Output.write($0) } }

@@ -36,7 +36,7 @@ struct Read: PlainCommand {
             throw CommandError.usage("not a reference", hint: "vault://SERVICE/ACCOUNT")
         }
         try vault.access(.named(group), onlyReads: true).withVault { vault in
-            try reference.secret(in: vault, of: .named(group)).show(force: force)
+            try reference.secret(in: vault).show(force: force)
         }
     }
 }

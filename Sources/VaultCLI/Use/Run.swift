@@ -80,7 +80,7 @@ struct Run: PlainCommand {
         var values: [String: Secret] = [:]
         try access.withVault { vault in
             func take(_ name: String, _ reference: SecretReference) throws -> Secret {
-                let secret = try reference.secret(in: vault, of: .named(group), for: name)
+                let secret = try reference.secret(in: vault, for: name)
                 secrets.append(secret)
                 return secret
             }

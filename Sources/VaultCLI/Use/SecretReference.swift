@@ -40,13 +40,9 @@ struct SecretReference: Equatable {
     ///
     /// - Parameter purpose: the use of the secret, for messages, such as the name of a variable.
     /// - Throws: code 10 if there is no match, 12 if several items match.
-    func secret(in store: any ItemStore, of groups: AccessGroups, for purpose: String? = nil) throws -> Secret {
+    func secret(in store: any ItemStore, for purpose: String? = nil) throws -> Secret {
         do {
-            let classes: [ItemClass] = [.genericPassword, .internetPassword]
-            let item = try groups.items(
-                matching: queries, takesEveryClass: true,
-                missing: .noSuchItem(hint: NearMiss.hint(service, account, classes, in: store))
-            ) { query throws(VaultError) in try store.allMatching(query) }.only()
+            let item = try item(in: store)
             if let name, !item.fieldNames.contains(name) {
                 guard let value = item.attribute(named: name) else {
                     throw CommandError(
@@ -65,12 +61,24 @@ struct SecretReference: Equatable {
         }
     }
 
-    private var queries: [Query] {
-        [(ItemClass.genericPassword, Attribute.service), (.internetPassword, .server)].map { itemClass, place in
-            Query(itemClass, attributes: [place: .string(service)])
-                .with(\.attributes[.account], account.map(AttributeValue.string)).with(\.returnsSecrets, name == nil)
+    private func item(in store: any ItemStore) throws -> Item {
+        let named = ItemName(service, account: account, .place)
+        let items = try store.allMatching(Query(named: named).with(\.returnsSecrets, name == nil))
+        guard items.isEmpty else { return try items.only(hint: "vault://SERVICE/ACCOUNT names the account") }
+        // Titles are set by programs, by imports and by other people, and so are only a hint.
+        let meant = try store.allMatching(Query(named: ItemName(service, account: account)).withoutQuestions)
+        guard let face = meant.first.map(ItemFace.init), meant.count == 1 else {
+            throw MissingItem.error(named, in: store)
         }
+        throw CommandError.noSuchItem(hint: "did you mean '\(SecretReference.text(of: face))'?")
     }
+
+    /// Returns the reference to the secret of an item.
+    static func text(of face: ItemFace) -> String {
+        "\(scheme)\(escaped(face.place))/\(escaped(face.user))"
+    }
+
+    static func escaped(_ part: String) -> String { PercentCoding.encoded(part, keeping: "@") }
 }
 
 extension Span<UInt8> {
@@ -79,30 +87,6 @@ extension Span<UInt8> {
         let scheme = Array(SecretReference.scheme.utf8)
         return index + scheme.count <= count && scheme.indices.allSatisfy { self[index + $0] == scheme[$0] }
     }
-}
-
-extension [Item] {
-    /// Returns the only item.
-    ///
-    /// - Throws: code 12, with the accounts, if there are several.
-    func only() throws -> Item {
-        guard count == 1 else {
-            let (accounts, groups) = (names(.account), names(.accessGroup))
-            // Items with the same account differ in group or in class.
-            let isAboutGroups = accounts.count < count && groups.count > 1
-            let most = 10
-            let shown = isAboutGroups ? groups : accounts
-            let rest = shown.count > most ? " and \((shown.count - most).grouped) more" : ""
-            throw CommandError(
-                .ambiguous,
-                "\(count.grouped) items match, \(isAboutGroups ? "in the access groups" : "with the accounts") "
-                    + shown.prefix(most).map { "'\($0.printable)'" }.joined(separator: ", ") + rest,
-                hint: isAboutGroups ? "name the group: --group" : "name the account")
-        }
-        return self[0]
-    }
-
-    private func names(_ attribute: Attribute) -> [String] { Set(map { $0[attribute]?.text ?? "" }).sorted() }
 }
 
 /// A NAME=vault://… argument.

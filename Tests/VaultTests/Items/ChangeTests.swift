@@ -78,7 +78,7 @@ struct UpdateTests {
         let test = try TestVault()
         let created = try test.vault.add(Item.generic("s", "a"))
         test.clock.advance(by: -1000)
-        try test.vault.update(matching: Query(.genericPassword), with: ItemChanges())
+        try test.vault.update(matching: Query(.genericPassword), with: ItemChanges(secret: "second"))
         let second = try test.vault.copyMatching(Query(.genericPassword))[0]
         #expect(try #require(second.record).modified > #require(created.record).modified)
         #expect(second.record?.created == created.record?.created)
@@ -89,6 +89,44 @@ struct UpdateTests {
         let third = try test.vault.copyMatching(Query(.genericPassword))[0]
         #expect(third.record?.created == old)
         #expect(try #require(third.record).modified > #require(second.record).modified)
+    }
+
+    @Test func `a write that changes nothing is no version, and a touch moves only the date`() throws {
+        let test = try TestVault()
+        let query = Query(.genericPassword)
+        let made = try test.vault.add(
+            Item(.genericPassword(service: "s"), userAttributes: ["a": "b"], secret: "one", fields: ["f": "two"]))
+        let same: [ItemChanges] = [
+            ItemChanges(), ItemChanges(secret: "one"), ItemChanges(fields: ["f": "two", "none": nil]),
+            ItemChanges(attributes: [.service: .string("s")], userAttributes: ["a": "b", "none": nil], secret: "one"),
+        ]
+        for changes in same { #expect(try test.vault.update(matching: query, with: changes) == 0) }
+        try test.vault.set(Item(.genericPassword(service: "s"), secret: "one"))
+        #expect(try test.vault.copyMatching(query)[0].record?.version == 1)
+        #expect(try test.vault.versions(matching: query).count == 1)
+        test.clock.advance(by: 10)
+        var touched = same[1]
+        touched.ifUnchanged = .touch
+        #expect(try test.vault.update(matching: query, with: touched) == 1)
+        let item = try test.vault.copyMatching(query)[0]
+        #expect(try #require(item.record).modified > #require(made.record).modified)
+        #expect(try test.vault.versions(matching: query).count == 1)
+        #expect(try item.openedSecret()?.isEqual(to: "one") == true)
+        #expect(try item.openedSecret(field: "f")?.isEqual(to: "two") == true)
+        for changes in [
+            ItemChanges(secret: "two"), ItemChanges(fields: ["f": "one"]), ItemChanges(fields: ["f": nil]),
+            ItemChanges(secret: ""), ItemChanges(userAttributes: ["a": "c"]),
+        ] {
+            #expect(try test.vault.update(matching: query, with: changes) == 1)
+        }
+    }
+
+    @Test func `a wrong version is refused also where nothing changes`() throws {
+        let test = try TestVault()
+        try test.vault.add(Item.generic("s", "a"))
+        #expect(throws: VaultError.versionMismatch) {
+            try test.vault.update(matching: Query(.genericPassword), with: ItemChanges(version: 7))
+        }
     }
 
     @Test func `an update can demand a version`() throws {
