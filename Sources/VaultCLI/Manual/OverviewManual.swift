@@ -29,6 +29,19 @@ enum OverviewManual {
             """
         ),
         (
+            "NAMES",
+            """
+            NAME is the service or the server of an item, else its title: the label, or SERVICE (ACCOUNT) without one.
+            'get', 'show', 'copy', 'otp', 'browse' and 'history' also take a host, or a URL. Generic and internet
+            passwords are looked up alike, in the group 'default' first, and only if there is none of that name in the
+            other groups, without those of sandboxed applications. ACCOUNT, --class, --group and --id choose among
+            several items; without that, the command lists them and ends with 12.
+
+            'vault set' changes the item that 'vault get' prints. A reference vault://SERVICE/ACCOUNT, and a helper of
+            another program, mean the service or the server alone, since programs and imports choose the titles.
+            """
+        ),
+        (
             "UNLOCKING",
             """
             A command asks the agent. If the agent is locked, or not running, the command uses the first of these:
