@@ -97,7 +97,7 @@ package struct BrowserAssociation: Sendable {
     /// Whether the browser may have the other data of a login that is named without a page: the browser saved the login
     /// itself, or was allowed to have it for a page.
     func mayHave(_ login: SavedLogin, _ suffixes: PublicSuffixes) -> Bool {
-        if login.item.userAttributes[SavedLogin.ownerAttribute] == id { return true }
+        if login.item.userAttributes[ItemNames.browser] == id { return true }
         return sites.contains { host, isAllowed in
             guard isAllowed, let host = WebHost(host) else { return false }
             return login.places.contains { host.isAtOrBelow($0.host, suffixes) }

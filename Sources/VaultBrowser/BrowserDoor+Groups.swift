@@ -10,8 +10,8 @@ extension BrowserDoor {
     /// Writes the groups of the extension: the folders of logins, as made by an import, below a root group that has no
     /// name in the vault.
     func writeGroups(_ context: BrowserContext, _ answer: inout BrowserAnswer) throws(BrowserError) {
-        let logins = try BrowserDoor.stored { () throws(VaultError) in try context.store.logins() }
-        let folders = Set(logins.map(\.folder)).filter { BrowserDoor.isName($0) }.sorted()
+        let logins = try BrowserDoor.stored { () throws(VaultError) in try context.store.logins(of: nil) }
+        let folders = Set(logins.compactMap(\.face.folder)).filter { BrowserDoor.isName($0) }.sorted()
         try answer.write { json throws(CryptoError) in
             try json.member("defaultGroup", "")
             try json.member("defaultGroupAlwaysAllow", raw: "false")

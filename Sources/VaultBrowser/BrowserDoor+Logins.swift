@@ -39,12 +39,12 @@ extension BrowserDoor {
 
     /// Returns the logins that match the page, those of exactly its host first.
     private func matches(_ page: WebPage, _ context: BrowserContext) throws(BrowserError) -> [Match] {
-        let logins = try BrowserDoor.stored { () throws(VaultError) in try context.store.logins() }
+        let logins = try BrowserDoor.stored { () throws(VaultError) in try context.store.logins(of: page.hosts) }
         let found = logins.compactMap { login -> Match? in
             let places = login.places(for: page, suffixes)
             return places.max { $0.host.labelCount < $1.host.labelCount }.map { Match(login: login, place: $0) }
         }
-        // Logins of the same host stay in the order of their creation.
+        // Of the logins of one host, the last changed one stays the first.
         return found.enumerated().sorted { first, second in
             let (a, b) = (first.element.place.host.labelCount, second.element.place.host.labelCount)
             return a == b ? first.offset < second.offset : a > b
@@ -61,18 +61,21 @@ extension BrowserDoor {
         }
         var count = 0
         for login in logins {
-            guard let password = try secret(of: login, field: nil) else { continue }
-            let code = try login.item.fieldNames.contains(SavedLogin.codeField) ? code(of: login) : nil
+            let (user, title, folder) = (login.face.user, login.face.title, login.face.folder ?? BrowserDoor.rootGroup)
             // A character may take six bytes in JSON.
-            let size = 6 * (login.account.utf8.count + login.name.utf8.count + login.folder.utf8.count + password.count)
-            guard answer.count + size + 1024 < BrowserAnswer.limit else { continue }
+            let size = 6 * (user.utf8.count + title.utf8.count + folder.utf8.count) + 1024
+            guard answer.count + size < BrowserAnswer.limit else { continue }
+            guard let password = try secret(of: login, field: nil),
+                answer.count + size + 6 * password.count < BrowserAnswer.limit
+            else { continue }
+            let code = try login.item.fieldNames.contains(ItemNames.otp) ? code(of: login) : nil
             try answer.write { json throws(CryptoError) in
                 try json.begin("{")
-                try json.member("login", login.account)
+                try json.member("login", user)
                 try json.member("password", password)
-                try json.member("name", login.name)
+                try json.member("name", title)
                 try json.member("uuid", login.uuid)
-                try json.member("group", login.folder.isEmpty ? BrowserDoor.rootGroup : login.folder)
+                try json.member("group", folder)
                 if let code { try json.member("totp", code) }
                 // Other fields are disclosed only to requests that name them.
                 try json.member("stringFields", raw: "[]")
@@ -180,10 +183,8 @@ extension BrowserDoor {
         _ page: WebPage, _ account: String, _ password: Secret, _ message: BrowserMessage,
         _ association: BrowserAssociation, _ context: BrowserContext
     ) throws(BrowserError) {
-        var user = [SavedLogin.ownerAttribute: association.id]
-        if let folder = BrowserDoor.folder(message.text("group"), message.text("groupUuid"), context) {
-            user[SavedLogin.folderAttribute] = folder
-        }
+        var user = [ItemNames.browser: association.id, ItemNames.made: Maker.browser.rawValue]
+        user[ItemNames.folder] = BrowserDoor.folder(message.text("group"), message.text("groupUuid"), context)
         let key = ItemKey.internetPassword(
             server: page.host.text, account: account, protocol: ProtocolNames.code(page.scheme),
             port: page.unusualPort)
@@ -219,7 +220,7 @@ extension BrowserDoor {
             guard try mayHave(page, [match], association, context) else { throw .denied }
         }
         var changes = ItemChanges(secret: password)
-        if !account.isEmpty, account != login.account { changes.attributes[.account] = .string(account) }
+        if !account.isEmpty, account != login.face.user { changes.attributes[.account] = .string(account) }
         try BrowserDoor.stored { () throws(VaultError) in try context.store.update(login.record, with: changes) }
     }
 
@@ -240,7 +241,7 @@ extension BrowserDoor {
 
     /// Returns the current one-time password; `nil` if the login has no seed, or an invalid one.
     private func code(of login: SavedLogin) throws(BrowserError) -> String? {
-        guard let seed = try secret(of: login, field: SavedLogin.codeField) else { return nil }
+        guard let seed = try secret(of: login, field: ItemNames.otp) else { return nil }
         return seed.withBytes { text in
             guard let password = try? OneTimePassword(text) else { return nil }
             return try? password.code(at: now())

@@ -26,6 +26,12 @@ struct WebPage: Hashable, Sendable {
     /// The URL without its path.
     var text: String { "\(scheme)://\(host.text)\(unusualPort.map { ":\($0)" } ?? "")" }
 
+    /// The hosts whose logins may match: the page's, and each domain of two labels or more above it.
+    var hosts: [String] {
+        let above = host.labelCount < 3 ? [] : (2..<host.labelCount).reversed().map { host.labels.suffix($0) }
+        return [host.text] + above.map { $0.joined(separator: ".") }
+    }
+
     /// Returns whether a login of a place matches the page. A place without a scheme matches https, and pages of this
     /// machine: over http, an attacker on the network can impersonate any host.
     func matches(_ place: WebPlace, _ suffixes: PublicSuffixes) -> Bool {

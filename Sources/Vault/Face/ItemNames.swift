@@ -42,6 +42,8 @@ package enum ItemNames {
     /// Returns whether an attribute is only for the import, and says nothing about the item.
     package static func isOwn(_ name: String) -> Bool { name.hasPrefix(prefix) && name != contentType }
 
+    /// The association of the browser that saved the login.
+    package static let browser = "vault.browser"
     /// What made the item: ``Maker``. An item without the attribute is an earlier version's.
     package static let made = "vault.made"
     /// The names of the attributes that a program set over the bus: percent-encoded, one per line.

@@ -30,7 +30,7 @@ struct BrowserAuditTests {
                 .internetPassword(server: "shop.example", account: "ada", protocol: "htps"),
                 secret: try Secret(text: "password"), fields: ["otp": try Secret(text: "JBSWY3DPEHPK3PXP")]))
         let id = try #require(added.record?.id)
-        let uuid = SavedLogin.hexadecimal(id)
+        let uuid = try #require(added.record).shortID(digits: 32)
         #expect(try client.send("get-totp", ["uuid": uuid]).errorCode == "6")
         #expect(try agent.handedOut(id) == 0)
         #expect(try client.getLogins("https://shop.example/").logins == ["ada"])

@@ -232,7 +232,7 @@ struct BrowserRefusalTests {
             try client.house.vault.copyMatching(Query(.internetPassword))
             + client.house.vault.copyMatching(Query(.genericPassword))
         for item in items {
-            let uuid = SavedLogin.hexadecimal(try #require(item.record).id)
+            let uuid = try #require(item.record).shortID(digits: 32)
             #expect(try client.setLogin("https://evil.com", "eve", "x", ["uuid": uuid]).errorCode == "18")
             #expect(try client.send("get-totp", ["uuid": uuid]).errorCode != nil)
         }
@@ -242,7 +242,7 @@ struct BrowserRefusalTests {
         }
         // The browser can neither change a login that the person withheld nor read its one-time code.
         client.house.says(.dismissed)
-        let uuid = SavedLogin.hexadecimal(try #require(items[0].record).id)
+        let uuid = try #require(items[0].record).shortID(digits: 32)
         #expect(try client.setLogin("https://example.com", "ada", "x", ["uuid": uuid]).errorCode == "6")
         #expect(try client.setLogin("https://example.com", "ada", "x").errorCode == "6")
         #expect(try client.send("get-totp", ["uuid": uuid]).errorCode == "6")

@@ -53,15 +53,15 @@ struct BrowserTranscriptTests {
             Item(.genericPassword(service: "example.com", account: "alan"), secret: Secret(text: "enigma")))
         try client.house.vault.add(
             Item(.genericPassword(service: "example", account: "none"), secret: Secret(text: "x")))
-        // Logins of the exact host first, then of parent domains, each in order of creation.
-        #expect(try client.getLogins("https://www.example.com/x").logins == ["grace", "ada", "alan"])
+        // Logins of the exact host first, then of parent domains, the last changed first.
+        #expect(try client.getLogins("https://www.example.com/x").logins == ["grace", "alan", "ada"])
         let lines = client.house.questions[1].description
         #expect(lines[0].contains("firefox-esr") && lines[0].contains(client.id))
         #expect(lines[1] == "https://www.example.com" && lines.contains("example.com"))
         #expect(try client.getLogins("https://www.example.com/y").logins.count == 3)
         #expect(client.house.questions.count == 2)
         // Another host with the same login counts as another site.
-        #expect(try client.getLogins("https://mail.example.com/").logins == ["ada", "alan"])
+        #expect(try client.getLogins("https://mail.example.com/").logins == ["alan", "ada"])
         #expect(client.house.questions.count == 3)
         let kept = try #require(try BrowserAssociation.find(client.id, in: client.house.vault))
         #expect(kept.sites == ["www.example.com": true, "mail.example.com": true] && kept.program == "firefox-esr")
