@@ -5,19 +5,19 @@ internal import VaultCrypto
 internal import VaultFormat
 
 /// A browser that the user has approved: a generic password `vault.browser`/ID, whose secret is the id key in base64,
-/// and whose attributes record the browser's program and the hosts for which the browser may have logins.
+/// and whose attributes record the browser's program and the sites for which the browser may have logins.
 package struct BrowserAssociation: Sendable {
     package static let service = "vault.browser"
     private static let programAttribute = "vault.program"
-    /// The prefix of an attribute named after a host; the value is `yes` or `no`. Each host has an attribute of its
-    /// own, so that two concurrent answers do not overwrite each other.
+    /// The prefix of an attribute named after a site (``site(of:)``); the value is `yes` or `no`. Each site has an
+    /// attribute of its own, so that two concurrent answers do not overwrite each other.
     private static let siteAttribute = "vault.site:"
 
     package let id: String
     /// The name of the browser's program.
     package let program: String
     package let created: Date
-    /// The user's answers, by host.
+    /// The user's answers, by site.
     package let sites: [String: Bool]
     private let item: Item
 
@@ -27,9 +27,9 @@ package struct BrowserAssociation: Sendable {
         program = item.userAttributes[BrowserAssociation.programAttribute] ?? ""
         var sites: [String: Bool] = [:]
         for (name, value) in item.userAttributes where name.hasPrefix(BrowserAssociation.siteAttribute) {
-            let host = String(name.dropFirst(BrowserAssociation.siteAttribute.count))
+            let site = String(name.dropFirst(BrowserAssociation.siteAttribute.count))
             // Every value other than `yes` means no.
-            sites[host] = value == "yes"
+            sites[site] = value == "yes"
         }
         self.sites = sites
     }
@@ -91,30 +91,53 @@ package struct BrowserAssociation: Sendable {
         return try item.withSecret { isEqualInConstantTime($0, given.span) } ?? false
     }
 
-    /// The user's answer for a host; `nil` if the user was not asked.
-    func answer(for host: WebHost) -> Bool? { sites[host.text] }
+    /// Returns the site of a page, for which an answer counts: the host alone for https at its usual port, and for http
+    /// of this machine, which no network is in between; else scheme, host and port. Over http, or at another port,
+    /// another server may answer for the host.
+    private static func site(of page: WebPage) -> String {
+        page.unusualPort == nil && (page.scheme == "https" || page.host.isLoopback) ? page.host.text : page.text
+    }
+
+    /// Returns the pages of a site, one per scheme.
+    private static func pages(of site: String) -> [WebPage] {
+        let urls = site.contains("://") ? [site] : ["https://\(site)", "http://\(site)"]
+        return urls.compactMap { WebPage($0) }.filter { self.site(of: $0) == site }
+    }
+
+    /// The user's answer for a page; `nil` if the user was not asked.
+    func answer(for page: WebPage) -> Bool? { sites[BrowserAssociation.site(of: page)] }
 
     /// Whether the browser may have the other data of a login that is named without a page: the browser saved the login
     /// itself, or was allowed to have it for a page.
     func mayHave(_ login: SavedLogin, _ suffixes: PublicSuffixes) -> Bool {
         if login.item.userAttributes[ItemNames.browser] == id { return true }
-        return sites.contains { host, isAllowed in
-            guard isAllowed, let host = WebHost(host) else { return false }
-            return login.places.contains { host.isAtOrBelow($0.host, suffixes) }
+        return sites.contains { site, isAllowed in
+            isAllowed
+                && BrowserAssociation.pages(of: site).contains { page in
+                    login.places.contains { page.matches($0, suffixes) }
+                }
         }
     }
 
-    func keep(_ isAllowed: Bool, for host: WebHost, in store: any ItemStore) throws(VaultError) {
-        try change([BrowserAssociation.siteAttribute + host.text: isAllowed ? "yes" : "no"], in: store)
+    func keep(_ isAllowed: Bool, for page: WebPage, in store: any ItemStore) throws(VaultError) {
+        let site = BrowserAssociation.site(of: page)
+        try change([BrowserAssociation.siteAttribute + site: isAllowed ? "yes" : "no"], in: store)
     }
 
-    /// Removes an answer, so that the user is asked again.
+    /// Removes answers, so that the user is asked again.
     ///
-    /// - Returns: `false` if there is no answer for the host.
-    package func forget(_ host: String, in store: any ItemStore) throws(VaultError) -> Bool {
-        let name = WebHost(host)?.text ?? host
-        guard sites[name] != nil else { return false }
-        try change([BrowserAssociation.siteAttribute + name: nil], in: store)
+    /// - Parameter text: a URL, whose scheme, host and port count, or a host, of which all answers go.
+    /// - Returns: `false` if there is no such answer.
+    package func forget(_ text: String, in store: any ItemStore) throws(VaultError) -> Bool {
+        let page = WebPage(text)
+        let host = WebHost(text)
+        let meant = sites.keys.filter { site in
+            if let page { return BrowserAssociation.pages(of: site).contains(page) }
+            return site == text || host != nil && BrowserAssociation.pages(of: site).contains { $0.host == host }
+        }
+        guard !meant.isEmpty else { return false }
+        let names = meant.map { (BrowserAssociation.siteAttribute + $0, String?.none) }
+        try change(Dictionary(names) { $1 }, in: store)
         return true
     }
 

@@ -111,21 +111,21 @@ extension BrowserDoor {
     private func mayHave(
         _ page: WebPage, _ found: [Match], _ association: BrowserAssociation, _ context: BrowserContext
     ) throws(BrowserError) -> Bool {
-        if let answer = association.answer(for: page.host) { return answer }
+        if let answer = association.answer(for: page) { return answer }
         let id = association.id
         var isDenied = false
-        // The answer is the host's. A refusal rests for the whole domain, whose owner has any number of hosts.
+        // The answer is the site's. A refusal rests for the whole domain, whose owner has any number of hosts.
         let outcome = questions.ask("site \(id) \(suffixes.registrableDomain(of: page.host))") {
             // Another thread may have asked while this one waited.
             guard let now = try? BrowserAssociation.find(id, in: context.store),
-                let answer = now.answer(for: page.host)
+                let answer = now.answer(for: page)
             else { return nil }
             return answer ? .done : .dismissed
         } _: {
             let outcome = house.confirm(question(page, found, association))
             guard outcome == .done || outcome == .dismissed else { return outcome }
             do throws(VaultError) {
-                try association.keep(outcome == .done, for: page.host, in: context.store)
+                try association.keep(outcome == .done, for: page, in: context.store)
             } catch { isDenied = true }
             return outcome
         }

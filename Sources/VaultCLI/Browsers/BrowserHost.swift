@@ -25,8 +25,8 @@ struct BrowserHost: HelperCommand {
 
             Logins come from the agent, on behalf of the browser. While the vault is locked, the host tells the \
             extension so; the extension can have the user asked to unlock the vault. In a window of pinentry, the user \
-            is also asked before a browser is let in, and once for each site whose logins the browser wants: 'vault \
-            browser list'.
+            is also asked before a browser is let in, and once for each site (scheme, host and port) whose logins the \
+            browser wants: 'vault browser list'.
             """,
         shouldDisplay: false)
 

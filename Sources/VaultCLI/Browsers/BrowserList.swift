@@ -19,7 +19,10 @@ struct BrowserList: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "list",
         abstract: "List the approved browsers, with the sites that they asked for.",
-        discussion: "Prints a line for each browser, with identifier, program and time of approval, and for each site.")
+        discussion: """
+            Prints a line for each browser, with identifier, program and time of approval, and for each site: a host, \
+            which stands for https at the usual port, or scheme, host and port.
+            """)
 
     @OptionGroup var vault: VaultOptions
     @OptionGroup var output: JSONOption
@@ -31,6 +34,7 @@ struct BrowserList: ParsableCommand {
 
     private struct Row: Encodable {
         struct Site: Encodable {
+            /// The host, or the URL of another scheme or port than the usual.
             var host: String
             var allowed: Bool
         }
@@ -58,8 +62,8 @@ struct BrowserForget: ParsableCommand {
         commandName: "forget",
         abstract: "Remove a browser, or forget the answer for a site.",
         discussion: """
-            A removed browser gets nothing any more, and has to ask to be let in again. With a host, only the answer \
-            for this site is forgotten, and the user is asked again.
+            A removed browser gets nothing any more, and has to ask to be let in again. With a host, only the answers \
+            for this host are forgotten, and with a URL the one for its scheme, host and port; the user is asked again.
             """)
 
     @OptionGroup var vault: VaultOptions
@@ -67,7 +71,7 @@ struct BrowserForget: ParsableCommand {
     @Argument(help: "The browser's identifier, as in 'vault browser list'.")
     var id: String
 
-    @Argument(help: "The host of a site.")
+    @Argument(help: "The host of a site, or its URL.")
     var host: String?
 
     func run() throws {
