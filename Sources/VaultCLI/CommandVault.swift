@@ -6,7 +6,7 @@ internal import VaultAgentServer
 internal import VaultSync
 
 /// An open vault for commands: through the agent, or opened by the command itself. Commands do not distinguish the two.
-protocol CommandVault: OpenVault {
+protocol CommandVault: OpenVault, RefusalStore {
     func hasConflict(_ record: ItemRecord) throws(VaultError) -> Bool
 
     /// Returns the vault's knowledge of its fleet, without contacting a remote.

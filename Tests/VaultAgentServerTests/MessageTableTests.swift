@@ -80,7 +80,7 @@ struct MessageTableTests {
                 AnswerRequest(.random(SeededRandom("q")), .dismissed),
                 HistoryLimitRequest(nil), PurgeHistoryRequest([], onlyDeleted: true), FleetRequest(),
                 HasConflictRequest(.init(id: [], valueVersion: 1)), DeletedItemsLimitRequest(nil),
-                UnwatchRequest(2), FollowingRequest(),
+                UnwatchRequest(2), FollowingRequest(), RefusalRequest(.init(id: [], valueVersion: 1), isNew: true),
                 AddRemoteRequest(RemotePlace(url: "")),
                 RemoveRemoteRequest(""), AskingDeviceRequest(try Secret(text: "")),
                 ApproveRequest(code: try Secret(text: ""), role: 1), ConflictsRequest(true),
@@ -97,6 +97,6 @@ struct MessageTableTests {
         }
         #expect(try permitted(.none) == [1, 2, 24, 28])
         #expect(try permitted(.injectOnly) == [1, 2, 3, 5, 8, 22, 24, 25, 26, 28, 29, 30, 38])
-        #expect(try permitted(.full).count == 53)
+        #expect(try permitted(.full).count == 54)
     }
 }

@@ -20,7 +20,7 @@ enum ServedRequests {
         RemoveRemoteRequest.self, AskingDeviceRequest.self, ApproveRequest.self,
         ConflictsRequest.self, ResolveConflictRequest.self, DeviceSecretsRequest.self, RemoveDeviceRequest.self,
         ResolveRosterRequest.self, FoundRequest.self, RecoverRequest.self, AskToJoinRequest.self,
-        AnswerToJoinRequest.self, CheckRemotesRequest.self, RenewCodeRequest.self,
+        AnswerToJoinRequest.self, CheckRemotesRequest.self, RenewCodeRequest.self, RefusalRequest.self,
     ]
 
     private static let byKind = Dictionary(all.map { ($0.kind, $0) }) { first, _ in first }
@@ -150,6 +150,20 @@ extension SecretRequest: VaultRequest {
         let secret = try answers.use(caller) { vault throws(VaultError) in try vault.secret(of: item, field: field) }
         try answers.audit?.note(caller.verbForSecrets, item.id, by: caller)
         return [SecretReply(secret)]
+    }
+}
+
+extension RefusalRequest: VaultRequest {
+    /// Only a client that may have the secret can have offered it to a server.
+    func isPermitted(to caller: Caller) -> Bool { SecretRequest(item, field: nil).isPermitted(to: caller) }
+
+    func replies(to caller: Caller, from answers: Answers) throws(VaultError) -> [CountReply] {
+        let isRefused = try answers.use(caller) { vault throws(VaultError) in
+            guard isNew else { return try vault.isRefused(item) }
+            try vault.noteRefusal(of: item)
+            return true
+        }
+        return [CountReply(isRefused ? 1 : 0)]
     }
 }
 

@@ -17,6 +17,8 @@ package enum OwnRecord: String, Sendable {
     case log
     /// This device's publications to the fleet, and its knowledge of the fleet.
     case sync
+    /// The items whose secrets servers have refused, at this device alone.
+    case refused
     /// A record of a later version, which is kept.
     case unknown = "\u{0}"
 
