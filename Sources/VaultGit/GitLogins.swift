@@ -6,9 +6,16 @@ internal import VaultFormat
 
 /// The internet passwords of a store, in the form in which git requests them.
 package struct GitLogins {
-    private let store: any ItemStore
+    private let store: any RefusalStore
     /// In seconds since 1970.
     private let now: Int64
+    private let servesImported: Bool
+
+    /// An item for the place of a request.
+    private struct Match {
+        let item: Item
+        let fit: GitFit
+    }
 
     /// The names of user attributes, and of a field.
     private enum Names {
@@ -20,18 +27,26 @@ package struct GitLogins {
     /// The prefix of a state that this helper has sent.
     private static let state = "vault:"
 
-    package init(_ store: any ItemStore, now: Int64) { (self.store, self.now) = (store, now) }
+    /// - Parameter servesImported: whether git gets the logins of browsers and of other products, too.
+    package init(_ store: any RefusalStore, now: Int64, servesImported: Bool = false) {
+        (self.store, self.now, self.servesImported) = (store, now, servesImported)
+    }
 
     // MARK: get
 
     /// Returns the answer to a request; `nil` if there is none.
     package func answer(to record: GitRecord) throws(VaultError) -> GitRecord? {
         guard let place = GitPlace(record) else { return nil }
+        return try store.undisturbed { () throws(VaultError) in try answer(to: record, at: place) }
+    }
+
+    private func answer(to record: GitRecord, at place: GitPlace) throws(VaultError) -> GitRecord? {
         let canTakeTypes = record.capabilities.contains("authtype")
         var expired: GitRecord?
-        for item in try items(at: place, user: record.user, isExact: false) {
+        for match in try matches(place, user: record.user) {
+            let item = match.item
             let type = item.userAttributes[Names.authenticationType]
-            guard type == nil || canTakeTypes else { continue }
+            guard type == nil || canTakeTypes, try isOffered(match) else { continue }
             var answer = GitRecord()
             answer.user = item.account.flatMap { $0.isEmpty && type != nil ? nil : $0 }
             answer.expiry = expiry(of: item)
@@ -70,60 +85,73 @@ package struct GitLogins {
             return false
         }
         guard record.expiry.map({ $0 > now }) ?? true || record.refreshToken != nil else { return false }
-        let known = try items(at: place, user: record.user ?? "", isExact: true).filter {
-            ($0.userAttributes[Names.authenticationType] == nil) == (type == nil)
-        }
-        let expiry = record.expiry.map(String.init)
-        // git reports after each use: an unchanged credential is left alone, and so is an item that is not git's.
-        for item in known where try isSame(item, secret, type, expiry, record.refreshToken) { return true }
-        guard let own = known.first(where: GitPlace.isOwn), let found = own.record else {
-            var attributes: [String: String] = [:]
-            attributes[Names.authenticationType] = type
-            attributes[Names.expiry] = expiry
-            var fields: [String: Secret] = [:]
-            fields[Names.refreshToken] = record.refreshToken
-            try store.set(
-                Item(
-                    place.key(record.user ?? "", type), attributes: [.label: .string("Git: \(place.text)")],
-                    userAttributes: attributes, secret: secret, fields: fields))
-            return true
-        }
-        var changes = ItemChanges(secret: secret)
-        changes.userAttributes.updateValue(type, forKey: Names.authenticationType)
-        changes.userAttributes.updateValue(expiry, forKey: Names.expiry)
-        changes.fields.updateValue(record.refreshToken, forKey: Names.refreshToken)
-        try store.update(matching: Query(persistentReference: found.persistentReference), with: changes)
+        try store.undisturbed { () throws(VaultError) in try keep(record, type, secret, at: place) }
         return true
     }
 
-    private func isSame(
-        _ item: Item, _ secret: Secret, _ type: String?, _ expiry: String?, _ refreshToken: Secret?
-    ) throws(VaultError) -> Bool {
-        guard item.userAttributes[Names.authenticationType] == type, item.userAttributes[Names.expiry] == expiry else {
-            return false
+    private func keep(
+        _ record: GitRecord, _ type: String?, _ secret: Secret, at place: GitPlace
+    ) throws(VaultError) {
+        let expiry = record.expiry.map(String.init)
+        for match in try matches(place, user: record.user ?? "") {
+            let item = match.item
+            guard (item.userAttributes[Names.authenticationType] == nil) == (type == nil) else { continue }
+            if match.fit.isOwn, match.fit.path == .exact, let found = item.record {
+                var changes = ItemChanges(secret: secret)
+                changes.userAttributes.updateValue(type, forKey: Names.authenticationType)
+                changes.userAttributes.updateValue(expiry, forKey: Names.expiry)
+                if record.refreshToken != nil || item.fieldNames.contains(Names.refreshToken) {
+                    changes.fields.updateValue(record.refreshToken, forKey: Names.refreshToken)
+                }
+                try store.update(matching: Query(persistentReference: found.persistentReference), with: changes)
+                return
+            }
+            guard try isOffered(match) else { continue }
+            // git reports after each use: the credential that it got is left where it is.
+            let user = item.userAttributes
+            guard user[Names.authenticationType] == type, user[Names.expiry] == expiry,
+                try isSecret(secret, of: item)
+            else { break }
+            return
         }
-        let (old, token) = (try item.openedSecret(), try item.openedSecret(field: Names.refreshToken))
-        return GitLogins.isSame(old, secret) && GitLogins.isSame(token, refreshToken)
+        var attributes = [ItemNames.made: Maker.git.rawValue]
+        attributes[Names.authenticationType] = type
+        attributes[Names.expiry] = expiry
+        var fields: [String: Secret] = [:]
+        fields[Names.refreshToken] = record.refreshToken
+        try store.add(
+            Item(
+                place.key(record.user ?? "", type), attributes: [.label: .string("Git: \(place.text)")],
+                userAttributes: attributes, secret: secret, fields: fields))
     }
 
-    private static func isSame(_ one: Secret?, _ other: Secret?) -> Bool {
-        guard let one, let other else { return one == nil && other == nil }
-        return one.withBytes { a in other.withBytes { b in isEqualInConstantTime(a, b) } }
+    private func isSecret(_ secret: Secret, of item: Item) throws(VaultError) -> Bool {
+        try item.openedSecret()?.isEqual(to: secret) ?? false
     }
 
     // MARK: erase
 
-    /// Deletes a credential that git reports as refused, unless it was changed since git got it. A login stored by
-    /// another program, such as a browser, may still be valid for that program.
+    /// Deletes a credential that git reports as refused, unless it was changed since git got it. A login that git did
+    /// not store, or that is for more than the path of the request, may still be valid elsewhere: this device does not
+    /// offer it again until it changes.
     ///
     /// - Returns: the number of deleted items.
     @discardableResult
     package func erase(_ record: GitRecord) throws(VaultError) -> Int {
         guard let place = GitPlace(record) else { return 0 }
         var count = 0
-        for item in try items(at: place, user: record.user, isExact: false) where GitPlace.isOwn(item) {
-            guard try isMeant(item, record), let found = item.record else { continue }
-            count += try store.deleteAll(Query(persistentReference: found.persistentReference))
+        for match in try matches(place, user: record.user) {
+            do throws(VaultError) {
+                guard let found = match.item.record, try isMeant(match.item, record) else { continue }
+                if match.fit.isGits {
+                    count += try store.deleteAll(Query(persistentReference: found.persistentReference))
+                } else if record.credential != nil || record.password != nil {
+                    try store.noteRefusal(of: found)
+                }
+            } catch {
+                // What was changed meanwhile is not what the server has refused.
+                guard error == .itemChanged || error == .itemNotFound else { throw error }
+            }
         }
         return count
     }
@@ -132,92 +160,32 @@ package struct GitLogins {
         let own = record.states.filter { $0.hasPrefix(GitLogins.state) }
         let version = item.record.map { GitLogins.state + String($0.version) }
         guard own.isEmpty || version.map(own.contains) == true else { return false }
-        let isTyped = item.userAttributes[Names.authenticationType] != nil
         guard let said = record.credential ?? record.password else { return true }
-        let secret = try item.openedSecret()
-        return isTyped == (record.credential != nil) && GitLogins.isSame(secret, said)
+        let isTyped = item.userAttributes[Names.authenticationType] != nil
+        guard isTyped == (record.credential != nil) else { return false }
+        return try isSecret(said, of: item)
     }
 
     // MARK: Finding
 
-    /// Returns the items of a place, the best matches first, and among those the newest.
-    ///
-    /// - Parameter isExact: whether a place without a path matches only items without a path.
-    private func items(at place: GitPlace, user: String?, isExact: Bool) throws(VaultError) -> [Item] {
+    /// Returns the items for a place, the best matches first, and among those the last changed.
+    private func matches(_ place: GitPlace, user: String?) throws(VaultError) -> [Match] {
         let query = Query(.internetPassword, account: user, server: place.server)
-        let fits = try store.allMatching(query).compactMap { item in
-            place.fit(item, isExact: isExact).map { (fit: $0, item: item) }
-        }
-        return fits.sorted { a, b in
-            if a.fit != b.fit { return a.fit > b.fit }
-            return (a.item.record?.modified ?? .distantPast) > (b.item.record?.modified ?? .distantPast)
-        }.map(\.item)
+        let found = try store.allMatching(query).lastChangedFirst.compactMap { item in
+            place.fit(item).map { Match(item: item, fit: $0) }
+        }.filter { servesImported || GitOrigin.isOfGit($0.item) }
+        return found.enumerated().sorted { a, b in
+            a.element.fit == b.element.fit ? a.offset < b.offset : a.element.fit > b.element.fit
+        }.map(\.element)
+    }
+
+    /// Returns whether git may have an item: a refused one that git cannot delete would end each of its requests.
+    private func isOffered(_ match: Match) throws(VaultError) -> Bool {
+        guard !match.fit.isGits, let record = match.item.record else { return true }
+        return try !store.isRefused(record)
     }
 
     private func expiry(of item: Item) -> Int64? { item.userAttributes[Names.expiry].flatMap { Int64($0) } }
-}
-
-/// The server that a credential is for. Another host never matches, nor the same host with another protocol or port.
-struct GitPlace {
-    private let protocolName: String
-    let server: String
-    /// The port; `nil` for the default one of the protocol.
-    private let port: Int?
-    private let path: String?
-
-    /// Fails if the record names no place for which a credential could be stored.
-    init?(_ record: GitRecord) {
-        // Hosts are bytes to git: a letter that Unicode folds to another one is another host.
-        protocolName = record.protocolName.foldedASCII
-        path = record.path.flatMap { $0.isEmpty ? nil : $0 }
-        let isName = protocolName.utf8.allSatisfy { $0.isASCIIAlphanumeric || "+-.".utf8.contains($0) }
-        guard !protocolName.isEmpty, isName, record.host.utf8.count <= 1024 else { return nil }
-        let host = record.host.foldedASCII
-        let bytes = host.utf8.span
-        guard let parts = URLServer(bytes, 0..<bytes.count), (parts.port != nil) == parts.hasColon else { return nil }
-        // The passphrase of a certificate belongs to a file, without a host.
-        guard !parts.host.isEmpty || protocolName == "cert" && path != nil else { return nil }
-        server = bytes.text(parts.host)
-        port = parts.port == URLScheme.usualPort(protocolName) ? nil : parts.port.map(Int.init)
-    }
-
-    var text: String {
-        protocolName + "://" + server + (port.map { ":\($0)" } ?? "")
-            + (path.map { "/" + GitPlace.withoutSlash($0) } ?? "")
-    }
-
-    /// The security domain that marks git's own items, so that their key differs from that of any other login of the
-    /// place.
-    private static let domain = "git"
-
-    static func isOwn(_ item: Item) -> Bool { item[.securityDomain]?.text == domain }
-
-    /// - Parameter type: the authentication type of a credential that is not a password.
-    func key(_ user: String, _ type: String?) -> ItemKey {
-        .internetPassword(
-            server: server, account: user, protocol: ProtocolNames.code(protocolName), port: port, path: path,
-            securityDomain: GitPlace.domain, authenticationType: type)
-    }
-
-    /// Returns how well an item matches this place, larger being better; `nil` if the item is for another place.
-    func fit(_ item: Item, isExact: Bool) -> Int? {
-        // Equal strings may differ in their bytes: the Kelvin sign equals a K.
-        guard (item[.server]?.text ?? "").utf8.elementsEqual(server.utf8) else { return nil }
-        let name = item[.protocolName]?.text.flatMap { $0.isEmpty ? nil : ProtocolNames.name($0).foldedASCII }
-        // An item without a protocol is only sent over https, never in clear text.
-        guard name == protocolName || name == nil && protocolName == "https" else { return nil }
-        var port: Int?
-        if case .number(let number) = item[.port], number != 0 { port = Int(number) }
-        guard (port == URLScheme.usualPort(protocolName).map(Int.init) ? nil : port) == self.port else { return nil }
-        let isSame = GitPlace.withoutSlash(item[.path]?.text ?? "") == GitPlace.withoutSlash(path ?? "")
-        guard isSame || !isExact && path == nil else { return nil }
-        return (GitPlace.isOwn(item) ? 4 : 0) + (name == nil ? 0 : 2) + (isSame ? 1 : 0)
-    }
-
-    /// Removes the leading slash of a URL's path, as git does.
-    private static func withoutSlash(_ path: String) -> String {
-        path.hasPrefix("/") ? String(path.dropFirst()) : path
-    }
 }
 
 extension GitRecord {

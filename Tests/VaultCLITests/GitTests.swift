@@ -59,6 +59,54 @@ struct GitTests {
         #expect(result.output.hasPrefix("refused\n") && !result.output.contains("127.0.0.1"), "\(result)")
     }
 
+    /// A web password for the repository's host, as a browser's export brings it, and the person whom git asks.
+    private static let imported = """
+        printf 'name,url,username,password\\nsite,%s,ada,web\\n' "http://127.0.0.1:$port/login" >passwords.csv
+        vault import csv passwords.csv >/dev/null && vault unlock
+        mkdir bin; ln -s "$(command -v vault)" bin/git-credential-vault; export PATH=$PWD/bin:$PATH
+        git config --global credential.helper vault
+        printf '#!/bin/sh\\ncase $1 in Username*) echo ada ;; *) echo s3cret ;; esac\\n' >ask; chmod +x ask
+        export GIT_ASKPASS=$PWD/ask
+        """
+
+    @Test func `after the import of a browser's passwords git asks, and then has a login of its own`() throws {
+        let result = try run(
+            Self.imported + """
+
+                git clone -q $url one 2>errors || echo "failed $?"
+                unset GIT_ASKPASS; git -C one fetch || echo "failed $?"
+                vault find --class internet | cut -f2,3
+                """)
+        #expect(result.output.contains("ada\tsite\n") && result.output.contains("ada\tGit: http"), "\(result)")
+        #expect(!result.output.contains("failed"), "\(result)")
+    }
+
+    @Test func `an imported password that the server refuses stands in git's way once`() throws {
+        let result = try run(
+            Self.imported + """
+
+                git config --global credential.helper 'vault --imported'
+                git clone -q $url one 2>/dev/null || echo "failed $?"
+                git clone -q $url one 2>/dev/null && git -C one fetch && echo cloned
+                """)
+        #expect(result.output.hasPrefix("failed 128\ncloned\n"), "\(result)")
+    }
+
+    @Test func `thirty processes that store a token of one login at once all succeed`() throws {
+        let result = try run(
+            """
+            vault unlock
+            place='protocol=https\\nhost=h.example\\n'
+            for number in $(seq 30); do
+                printf "$place"'username=ada\\npassword=%s\\n' $number | vault git-credential store || echo "failed $?" &
+                printf "$place\\n" | vault git-credential get >/dev/null || echo "failed $?" &
+            done
+            for job in $(jobs -p); do [ $job = $server ] || wait $job; done
+            vault find --class internet h.example | cut -f1,2
+            """)
+        #expect(result.output == "h.example\tada\n", "\(result)")
+    }
+
     @Test func `a vault that is locked lets git go on to its next helper`() throws {
         let result = try run(
             """

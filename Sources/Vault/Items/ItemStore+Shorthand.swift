@@ -38,6 +38,19 @@ extension ItemStore {
         }
     }
 
+    /// Runs a body that finds items and then reads or changes them, and runs it again if another process has come
+    /// between.
+    package func undisturbed<R, E: Error>(_ body: () throws(E) -> R) throws(E) -> R {
+        for _ in 1..<16 {
+            do throws(E) { return try body() } catch {
+                guard let flaw = error as? VaultError,
+                    [.itemChanged, .itemNotFound, .duplicateItem].contains(flaw)
+                else { throw error }
+            }
+        }
+        return try body()
+    }
+
     /// Changes the item of a record, if it still has the record's version.
     ///
     /// - Throws: `.versionMismatch` if it was changed since, `.itemNotFound` if it was deleted.

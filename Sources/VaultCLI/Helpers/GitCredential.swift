@@ -18,11 +18,21 @@ struct GitCredential: HelperCommand, PlainCommand {
             expire, their refresh tokens, and credentials of other schemes than a password are stored as git passes \
             them.
 
+            git gets what it has stored, what 'vault import' took from ~/.git-credentials, ~/.netrc and gh, internet \
+            passwords that a person made, and items with the attribute use=git ('vault update HOST USER --attr \
+            use=git'). Logins that a browser saved, or that came from another product, are left out, since many \
+            servers refuse the passwords of their web sites: credential.helper 'vault --imported' includes them. A \
+            login whose path is the beginning of the repository's comes first, with credential.useHttpPath. What a \
+            server has refused, and git did not store, is not offered again until it changes.
+
             To unlock a locked vault, the command asks at the terminal, or by pinentry. If the user cannot be asked, \
             the command answers nothing, and git continues with its next helper.
             """)
 
     @OptionGroup var vault: VaultOptions
+
+    @Flag(help: "Let git have the logins that a browser saved, or that came from another product, too.")
+    var imported = false
 
     @Argument(help: "get, store or erase, passed by git; the rest comes from standard input.")
     var action: String
@@ -30,8 +40,10 @@ struct GitCredential: HelperCommand, PlainCommand {
     init() {}
 
     init?(_ plain: inout PlainArguments) {
-        guard let vault = VaultOptions(&plain), let action = plain.word() else { return nil }
-        (self.vault, self.action) = (vault, action)
+        guard let vault = VaultOptions(&plain) else { return nil }
+        let imported = plain.flag("--imported")
+        guard let action = plain.word() else { return nil }
+        (self.vault, self.imported, self.action) = (vault, imported, action)
     }
 
     func run() throws {
@@ -44,7 +56,8 @@ struct GitCredential: HelperCommand, PlainCommand {
         do {
             let isQuestion = action == "get"
             let answer = try HelperAccess.withVault(vault, for: "git", onlyReads: true) { vault in
-                let logins = GitLogins(vault, now: Int64(Date().timeIntervalSince1970))
+                let logins = GitLogins(
+                    vault, now: Int64(Date().timeIntervalSince1970), servesImported: imported)
                 switch action {
                 case "store": try logins.keep(record)
                 case "erase": try logins.erase(record)

@@ -1,41 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-import SystemPackage
 import TestSupport
 import Testing
 import Vault
 import VaultCrypto
 
 @testable import VaultGit
-
-/// A vault behind git's helper.
-private struct GitWorld {
-    private let directory: TemporaryDirectory
-    let vault: Vault
-    var now: Int64 = 1000
-
-    init() throws {
-        directory = try TemporaryDirectory()
-        vault = try Vault.create(
-            at: directory.path.appending("v.vault"), passphrase: try .of("pass"), cost: .weakest,
-            environment: .seeded("git", state: directory.path.appending("state")))
-    }
-
-    private var logins: GitLogins { GitLogins(vault, now: now) }
-
-    private func record(_ lines: [String]) throws -> GitRecord {
-        try GitRecord(try Secret(text: lines.map { $0 + "\n" }.joined()))
-    }
-
-    /// Returns the lines of the answer; `nil` if there is none.
-    func get(_ lines: String...) throws -> [String]? {
-        guard let answer = try logins.answer(to: try record(lines)) else { return nil }
-        return Secret(try answer.text()).secretString()?.split(separator: "\n").map(String.init)
-    }
-
-    @discardableResult func store(_ lines: String...) throws -> Bool { try logins.keep(try record(lines)) }
-
-    @discardableResult func erase(_ lines: String...) throws -> Int { try logins.erase(try record(lines)) }
-}
 
 struct GitLoginsTests {
     private static let https = "protocol=https"
@@ -164,9 +133,6 @@ struct GitLoginsTests {
         let item = try world.vault.add(Item(key, secret: "of the site"))
         let version = try #require(item.record?.version)
         #expect(try world.get(Self.https, Self.host) == ["username=ada", "password=of the site"])
-        #expect(
-            try world.erase(
-                Self.https, Self.host, "username=ada", "password=of the site", "state[]=vault:\(version)") == 0)
         // git stores the login after each use.
         try world.store(Self.https, Self.host, "username=ada", "password=of the site")
         #expect(try world.vault.allMatching(Query(.internetPassword)).count == 1)
@@ -176,6 +142,10 @@ struct GitLoginsTests {
         #expect(own.map { $0.record?.version } == [version])
         #expect(try world.erase(Self.https, Self.host, "username=ada", "password=token") == 1)
         #expect(try world.get(Self.https, Self.host) == ["username=ada", "password=of the site"])
+        #expect(
+            try world.erase(
+                Self.https, Self.host, "username=ada", "password=of the site", "state[]=vault:\(version)") == 0)
+        #expect(try world.vault.allMatching(Query(.internetPassword)).count == 1)
     }
 
     @Test func `the passphrase of a certificate is its file's`() throws {
