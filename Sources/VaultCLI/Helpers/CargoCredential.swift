@@ -83,7 +83,7 @@ struct CargoCredential: HelperCommand, PlainCommand {
         switch request["kind"]?.text {
         case "get":
             let token = try access { vault -> Secret? in
-                try vault.allMatching(query).newest?.openedSecret()
+                try vault.undisturbed { try vault.allMatching(query).lastChangedFirst.first?.openedSecret() }
             }
             guard let token else { throw Refusal(kind: "not-found") }
             return try CargoCredential.done("get", token: token)

@@ -81,17 +81,21 @@ struct DockerCredential: HelperCommand, PlainCommand {
     private func get() throws {
         let server = try DockerCredential.server()
         let text = try access { vault in
-            for query in DockerCredential.queries(server) {
-                guard let item = try vault.allMatching(query).newest, let secret = try item.openedSecret() else {
-                    continue
+            let found: (user: String, secret: Secret)? = try vault.undisturbed {
+                for query in DockerCredential.queries(server) {
+                    guard let item = try vault.allMatching(query).lastChangedFirst.first,
+                        let secret = try item.openedSecret()
+                    else { continue }
+                    return (item.dockerUser, secret)
                 }
-                return try JSONWriter.line { json in
-                    try json.member("ServerURL", server)
-                    try json.member("Username", item.dockerUser)
-                    try json.member("Secret", secret)
-                }
+                return nil
             }
-            throw Answer.notFound
+            guard let found else { throw Answer.notFound }
+            return try JSONWriter.line { json in
+                try json.member("ServerURL", server)
+                try json.member("Username", found.user)
+                try json.member("Secret", found.secret)
+            }
         }
         try HelperAccess.write(text)
     }
@@ -121,18 +125,24 @@ struct DockerCredential: HelperCommand, PlainCommand {
             try vault.store(
                 [
                     Item(
-                        key, attributes: [.label: .string("Docker Credentials")], userAttributes: attributes,
-                        secret: secret)
+                        key, attributes: [.label: .string(server)], userAttributes: attributes, secret: secret)
                 ], replacing: true, deleting: others.map { Query(persistentReference: $0.persistentReference) })
         }
     }
 
     private func list() throws {
-        let users = try access { vault in
-            try vault.allMatching(Query(.genericPassword, userAttributes: ["docker_cli": "1"]))
-                .map { ($0.userAttributes["server"] ?? $0.service ?? "", $0.dockerUser) }
+        let text = try access { vault in
+            let items = try vault.allMatching(Query(.genericPassword, userAttributes: ["docker_cli": "1"]))
+            return try JSONWriter.line { json in
+                var servers: Set<[UInt8]> = []
+                for item in items.lastChangedFirst {
+                    let server = item.userAttributes["server"] ?? item.service ?? ""
+                    // Several of a server are one to docker, which gets the last changed.
+                    if servers.insert(Array(server.utf8)).inserted { try json.member(server, item.dockerUser) }
+                }
+            }
         }
-        try Output.json(Dictionary(users) { $1 })
+        try HelperAccess.write(text)
     }
 
     /// The queries for items made by docker's helper for the Secret Service, or by this one.
@@ -163,11 +173,4 @@ struct DockerCredential: HelperCommand, PlainCommand {
 
 extension Item {
     fileprivate var dockerUser: String { userAttributes["username"] ?? account ?? "" }
-}
-
-extension [Item] {
-    /// The most recently changed item.
-    var newest: Item? {
-        self.max { ($0.record?.modified ?? .distantPast) < ($1.record?.modified ?? .distantPast) }
-    }
 }
