@@ -202,6 +202,9 @@ extension Query.FaceCondition: MessageValue {
         case .hosts(let hosts):
             writer.put(2 as UInt8)
             writer.put(hosts)
+        case .program(let wanted):
+            writer.put(3 as UInt8)
+            writer.put(names: wanted)
         }
     }
 
@@ -209,6 +212,7 @@ extension Query.FaceCondition: MessageValue {
         switch try reader.read(UInt8.self) {
         case 1: .title(try reader.read())
         case 2: .hosts(try reader.read())
+        case 3: .program(try reader.names())
         default: throw .invalid
         }
     }

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+internal import Vault
 internal import VaultDoorKit
 
 /// A connection of the bus that has called.
@@ -43,7 +44,7 @@ struct ServicePrompt {
 /// A search without a result, because the vault was locked. Programs see a locked item.
 struct LockedSearch {
     let owner: String
-    let attributes: ItemAttributes
+    let attributes: ProgramAttributes
     /// The group searched; `nil` for all collections.
     let group: String?
 }
@@ -163,7 +164,7 @@ struct ClientHoldings {
 
     /// Returns the number of the placeholder of a search until the vault is unlocked.
     mutating func standIn(
-        for attributes: ItemAttributes, in group: String?, _ client: ServiceClient
+        for attributes: ProgramAttributes, in group: String?, _ client: ServiceClient
     ) throws(ServiceRefusal) -> Int {
         guard clients[client.name] != nil else { throw .denied }
         let known = searches.first {

@@ -258,8 +258,8 @@ extension SecretService {
 
     func contentTypeChange(_ contentType: String, from item: ServedItem) -> [String: String?] {
         let isPlain = contentType.isEmpty || contentType == "text/plain"
-        guard !isPlain || item.item.userAttributes[ItemAttributes.contentType] != nil else { return [:] }
-        return [ItemAttributes.contentType: isPlain ? nil : contentType]
+        guard !isPlain || item.item.userAttributes[ItemNames.contentType] != nil else { return [:] }
+        return [ItemNames.contentType: isPlain ? nil : contentType]
     }
 
     /// - Throws: the vault's error, for changes of an item that still exists.

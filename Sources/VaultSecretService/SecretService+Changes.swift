@@ -180,8 +180,8 @@ extension SecretService {
         }
         for itemClass in ServedItem.classes {
             var query = Query(itemClass)
-            ItemAttributes.complete(&query)
-            for item in try await items(query, view) {
+            query.complete()
+            for item in try await items(query, view).compactMap({ ServedItem($0) }) {
                 guard case .group(let group) = item.collection else { continue }
                 list.insert(item.id, itemClass, group)
                 view.keep(item, as: moment)

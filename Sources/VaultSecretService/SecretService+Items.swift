@@ -8,7 +8,7 @@ internal import VaultDoorKit
 /// The arguments of a call that creates an item.
 private struct NewItem {
     var label = ""
-    var attributes: ItemAttributes
+    var attributes: ProgramAttributes
     let secret: Secret
     let contentType: String
     let replaces: Bool
@@ -18,7 +18,7 @@ extension SecretService {
     /// The maximum size of an item's attributes: 64 KiB.
     static let attributesLimit = 64 << 10
 
-    func attributes(from message: BusMessage) throws(ServiceRefusal) -> ItemAttributes {
+    func attributes(from message: BusMessage) throws(ServiceRefusal) -> ProgramAttributes {
         var values: [String: String] = [:]
         var size = 0
         try reading { () throws(BusError) in
@@ -32,7 +32,7 @@ extension SecretService {
         guard size <= SecretService.attributesLimit else {
             throw ServiceRefusal(.storage(.attributesTooLarge))
         }
-        return try ItemAttributes(values)
+        return try ProgramAttributes(checking: values)
     }
 
     // MARK: Searching
@@ -52,7 +52,7 @@ extension SecretService {
 
     /// - Returns: the paths of readable items, and of placeholders for those that are not.
     private func search(
-        _ attributes: ItemAttributes, in collection: CollectionName?, _ client: ServiceClient
+        _ attributes: ProgramAttributes, in collection: CollectionName?, _ client: ServiceClient
     ) async throws(ServiceRefusal) -> (unlocked: [String], locked: [String]) {
         var paths: [String] = []
         if collection == nil || collection == .session {
@@ -84,7 +84,7 @@ extension SecretService {
 
     /// Searches without asking the user; `nil` if no agent runs.
     private func findNow(
-        _ attributes: ItemAttributes, in group: String?, _ client: ServiceClient
+        _ attributes: ProgramAttributes, in group: String?, _ client: ServiceClient
     ) async throws(ServiceRefusal) -> (items: [ServedItem], isAll: Bool)? {
         do throws(ServiceRefusal) {
             let view = try await view(for: client)
@@ -121,7 +121,7 @@ extension SecretService {
 
     private func newItem(from message: BusMessage, _ client: ServiceClient) throws(ServiceRefusal) -> NewItem {
         var (label, type) = ("", "")
-        var attributes = try ItemAttributes([:])
+        var attributes = ProgramAttributes(given: [:])
         var (sent, replaces): (TransferredSecret?, Bool) = (nil, false)
         var refusal: ServiceRefusal?
         try reading { () throws(BusError) in
@@ -151,7 +151,8 @@ extension SecretService {
         guard let sent else { throw .invalid("there is no secret") }
         // Older programs send only the property, not the attribute; gnome-keyring accepts one for the other.
         if !type.isEmpty, attributes.type.isEmpty {
-            attributes = try ItemAttributes(attributes.values.merging([ItemAttributes.schema: type]) { $1 })
+            attributes = try ProgramAttributes(
+                checking: attributes.values.merging([ProgramAttributes.schema: type]) { $1 })
         }
         let secret = try session(sent.session, of: client).opened(sent)
         return NewItem(
@@ -165,7 +166,7 @@ extension SecretService {
         do throws(BusError) { return try body() } catch { throw reason() ?? ServiceRefusal(error) }
     }
 
-    /// Adds an item, or replaces the secret of the newest item with the same attributes.
+    /// Adds an item, or replaces the secret of the last changed item with the same attributes.
     private func store(
         _ new: NewItem, in group: String, _ view: VaultView
     ) async throws(ServiceRefusal) -> ServiceObject {
@@ -178,10 +179,9 @@ extension SecretService {
                 return try await addAnother(new, to: group, view)
             }
             var changes = ItemChanges(secret: new.secret)
-            if old.label != new.label { changes.attributes[.label] = .string(new.label) }
-            changes.userAttributes = new.attributes.changes(from: old.item).merging(
-                contentTypeChange(new.contentType, from: old)
-            ) { $1 }
+            if old.item.label ?? "" != new.label { changes.attributes[.label] = .string(new.label) }
+            if old.attributes.areGiven { changes.userAttributes = new.attributes.changes(of: old.item).userAttributes }
+            changes.userAttributes.merge(contentTypeChange(new.contentType, from: old)) { $1 }
             do throws(ServiceRefusal) { try await change(old, view, changes) } catch {
                 guard error == .noSuchObject else { throw error }
                 return nil
@@ -202,12 +202,11 @@ extension SecretService {
         return added
     }
 
-    /// Returns the newest item with exactly these attributes.
+    /// Returns the last changed item with exactly these attributes.
     private func same(
-        as attributes: ItemAttributes, in group: String, _ view: VaultView
+        as attributes: ProgramAttributes, in group: String, _ view: VaultView
     ) async throws(ServiceRefusal) -> ServedItem? {
-        try await find(attributes, in: group, view).items.filter { $0.attributes.isSame(as: attributes) }
-            .max { $0.record.created < $1.record.created }
+        try await find(attributes, in: group, view).items.first { $0.attributes.areStored(againWith: attributes) }
     }
 
     /// - Parameter unlessTaken: whether to fail if another item has the derived key.
@@ -219,9 +218,9 @@ extension SecretService {
         var account = new.attributes.account
         var attributes: [Attribute: AttributeValue] = [.accessGroup: .string(group)]
         if !new.label.isEmpty { attributes[.label] = .string(new.label) }
-        var userAttributes = new.attributes.values
+        var userAttributes = new.attributes.stored
         if !new.contentType.isEmpty, new.contentType != "text/plain" {
-            userAttributes[ItemAttributes.contentType] = new.contentType
+            userAttributes[ItemNames.contentType] = new.contentType
         }
         return try await steady(most: unlessTaken ? 1 : 64) { _ throws(ServiceRefusal) -> ServiceObject? in
             let moment = view.moment
@@ -250,7 +249,7 @@ extension SecretService {
     ) async throws(ServiceRefusal) -> String {
         var query = Query(.genericPassword, service: service)
         query.attributes[.accessGroup] = .string(group)
-        let taken = Set(try await items(query, view).compactMap { $0.item[.account]?.text })
+        let taken = Set(try await items(query, view).map { $0.account ?? "" })
         var number = 2
         while taken.contains("\(account)~\(number)") { number += 1 }
         return "\(account)~\(number)"

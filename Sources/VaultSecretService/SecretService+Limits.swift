@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+internal import Vault
 
 extension SecretService {
     /// Makes room for a session or a prompt.
@@ -26,7 +27,7 @@ extension SecretService {
 
     /// Returns the placeholder of a search until the vault is unlocked.
     func standIn(
-        for attributes: ItemAttributes, in collection: CollectionName?, _ client: ServiceClient
+        for attributes: ProgramAttributes, in collection: CollectionName?, _ client: ServiceClient
     ) throws(ServiceRefusal) -> ServiceObject {
         let group: String? = if case .group(let name)? = collection { name } else { nil }
         let number = try holdings.standIn(for: attributes, in: group, client)

@@ -136,7 +136,7 @@ extension SecretService {
             let label = try text(message)
             try await change(object, client, ItemChanges(attributes: [.label: .string(label)])) { $0.label = label }
         case (.item, "Attributes"):
-            var attributes = try ItemAttributes([:])
+            var attributes = ProgramAttributes(given: [:])
             var refusal: ServiceRefusal?
             do throws(BusError) {
                 try message.variant(of: "a{ss}") { () throws(BusError) in
@@ -150,8 +150,8 @@ extension SecretService {
         case (.item, "Type"):
             let type = try text(message)
             var attributes = try await self.attributes(of: object, client).values
-            attributes[ItemAttributes.schema] = type.isEmpty ? nil : type
-            try await set(try ItemAttributes(attributes), of: object, client)
+            attributes[ProgramAttributes.schema] = type.isEmpty ? nil : type
+            try await set(try ProgramAttributes(checking: attributes), of: object, client)
         default: throw .invalid("the property is unknown or cannot be set")
         }
         try reply(message)
@@ -167,7 +167,7 @@ extension SecretService {
 
     private func attributes(
         of object: ServiceObject, _ client: ServiceClient
-    ) async throws(ServiceRefusal) -> ItemAttributes {
+    ) async throws(ServiceRefusal) -> ProgramAttributes {
         if case .item(.session, let id) = object {
             guard let entry = memory(of: client).entries[id] else { throw .noSuchObject }
             return entry.attributes
@@ -175,27 +175,16 @@ extension SecretService {
         return try await item(object, try await unlockedView(for: client), client).attributes
     }
 
-    /// Sets the attributes. Service and account follow them, as long as they were derived from them.
+    /// Sets the attributes.
     private func set(
-        _ attributes: ItemAttributes, of object: ServiceObject, _ client: ServiceClient
+        _ attributes: ProgramAttributes, of object: ServiceObject, _ client: ServiceClient
     ) async throws(ServiceRefusal) {
         if case .item(.session, _) = object {
             return try await change(object, client, ItemChanges()) { $0.attributes = attributes }
         }
         let view = try await unlockedView(for: client)
         let old = try await item(object, view, client)
-        var changes = ItemChanges(userAttributes: attributes.changes(from: old.item))
-        let label = old.label
-        if old.item.itemClass == .genericPassword,
-            old.item[.service]?.text == old.attributes.service(label: label),
-            old.attributes.gave(account: old.item[.account]?.text ?? "")
-        {
-            let key = (attributes.service(label: label), attributes.account)
-            if key != (old.attributes.service(label: label), old.attributes.account) {
-                changes.attributes[.service] = .string(key.0)
-                changes.attributes[.account] = .string(key.1)
-            }
-        }
+        var changes = attributes.changes(of: old.item)
         do throws(ServiceRefusal) { try await change(old, view, changes) } catch {
             // Another item has that key: this one keeps its own.
             guard error == ServiceRefusal(.duplicateItem) else { throw error }

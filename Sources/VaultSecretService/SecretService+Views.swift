@@ -145,7 +145,7 @@ extension SecretService {
     ///
     /// - Returns: `isAll`: whether the result is complete, which is unknown while the vault is locked.
     func find(
-        _ attributes: ItemAttributes, in group: String?, _ view: VaultView
+        _ attributes: ProgramAttributes, in group: String?, _ view: VaultView
     ) async throws(ServiceRefusal) -> (items: [ServedItem], isAll: Bool) {
         let found = try await steady(view) {
             attempt throws(ServiceRefusal) -> (items: [ServedItem], isAll: Bool)? in
@@ -161,26 +161,24 @@ extension SecretService {
     }
 
     private func findOnce(
-        _ attributes: ItemAttributes, in group: String?, _ view: VaultView
+        _ attributes: ProgramAttributes, in group: String?, _ view: VaultView
     ) async throws(ServiceRefusal) -> (items: [ServedItem], isAll: Bool) {
         let moment = view.moment
-        var found: [ServedItem] = []
-        var known: Set<UUID> = []
+        var found: [Item] = []
         var isAll = view.isUnlocked
         for itemClass in ServedItem.classes {
             if itemClass == .internetPassword, view.isUnlocked, view.list?.hasInternetPasswords == false { continue }
-            for var query in attributes.queries(itemClass) {
-                if let group { query.attributes[.accessGroup] = .string(group) }
-                for item in try await items(query, view, &isAll) where known.insert(item.id).inserted {
-                    guard item.attributes.matches(attributes), group != nil || view.trusts(item) else { continue }
-                    view.keep(item, as: moment)
-                    found.append(item)
-                }
-            }
+            var query = Query(itemClass)
+            query.face = .program(attributes.values)
+            query.complete()
+            if let group { query.attributes[.accessGroup] = .string(group) }
+            found += try await items(query, view, &isAll)
         }
         // Programs take the first result.
-        let own = found.filter { $0.collection == .group(view.home) }
-        return (own + found.filter { $0.collection != .group(view.home) }, isAll)
+        let served = found.lastChangedFirst.compactMap { ServedItem($0) }.filter { group != nil || view.trusts($0) }
+        for item in served { view.keep(item, as: moment) }
+        let own = served.filter { $0.collection == .group(view.home) }
+        return (own + served.filter { $0.collection != .group(view.home) }, isAll)
     }
 
     /// Runs a query. The agent reports in the same answer whether further matching items are locked: a separate request
@@ -189,12 +187,12 @@ extension SecretService {
     /// - Parameter isAll: whether to ask for that; becomes `false` if there are such items.
     private func items(
         _ query: Query, _ view: VaultView, _ isAll: inout Bool
-    ) async throws(ServiceRefusal) -> [ServedItem] {
+    ) async throws(ServiceRefusal) -> [Item] {
         guard isAll else { return try await items(query, view) }
         var whole = query
         whole.leavesOutLocked = false
         do throws(VaultError) {
-            return try await found(whole, view).compactMap { ServedItem($0) }
+            return try await found(whole, view)
         } catch {
             guard error != .itemNotFound else { return [] }
             isAll = isAll && error != .locked
@@ -202,10 +200,10 @@ extension SecretService {
         }
     }
 
-    /// Runs a query and returns the served items; empty if there are none.
-    func items(_ query: Query, _ view: VaultView) async throws(ServiceRefusal) -> [ServedItem] {
+    /// Runs a query; empty if it finds nothing.
+    func items(_ query: Query, _ view: VaultView) async throws(ServiceRefusal) -> [Item] {
         do throws(VaultError) {
-            return try await found(query, view).compactMap { ServedItem($0) }
+            return try await found(query, view)
         } catch {
             guard error != .itemNotFound else { return [] }
             // Without rights to a group, its content is empty.
@@ -216,7 +214,7 @@ extension SecretService {
 
     private func found(_ query: Query, _ view: VaultView) async throws(VaultError) -> [Item] {
         // Answering from an index takes less time than handing the query to another thread.
-        let isBrief = !query.attributes.isEmpty || !query.userAttributes.isEmpty || query.persistentReference != nil
+        let isBrief = !query.attributes.isEmpty || query.isNarrow || query.persistentReference != nil
         return isBrief ? try now(query, view.agent) : try await view.agent.copyMatching(query)
     }
 
@@ -266,10 +264,26 @@ extension SecretService {
             var query = Query(persistentReference: ItemRecord.persistentReference(itemClass, id))
             query.leavesOutLocked = true
             let found = try await items(query, view, &isAll)
-            if let item = found.first(where: { $0.collection == collection }) { return (item, true) }
+            if let item = found.lazy.compactMap({ ServedItem($0) }).first(where: { $0.collection == collection }) {
+                return (item, true)
+            }
         }
         return (nil, isAll)
     }
 
     var now: UInt64 { Date().wholeSeconds }
+}
+
+extension Query {
+    /// Finds all items that are readable now.
+    mutating func complete() {
+        leavesOutLocked = true
+        limit = .all
+    }
+
+    /// Whether a program has given attributes to search by.
+    fileprivate var isNarrow: Bool {
+        guard case .program(let wanted)? = face else { return false }
+        return !wanted.isEmpty
+    }
 }

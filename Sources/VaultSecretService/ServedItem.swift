@@ -9,7 +9,9 @@ struct ServedItem: Sendable {
     let item: Item
     let record: ItemRecord
     let collection: CollectionName
-    let attributes: ItemAttributes
+    let attributes: ProgramAttributes
+    /// The label, never empty.
+    let label: String
     let properties: [(name: String, value: BusValue)]
 
     /// Fails for an item that is not served.
@@ -18,11 +20,12 @@ struct ServedItem: Sendable {
         let group = item[.accessGroup]?.text ?? ""
         guard !HiddenItems.contains(group: group), item[.service]?.text != CollectionRecord.service else { return nil }
         (self.item, self.record, collection) = (item, record, .group(group))
-        let attributes = ItemAttributes(of: item)
-        self.attributes = attributes
+        let face = ItemFace(item)
+        let attributes = face.programAttributes
+        (self.attributes, label) = (attributes, face.title)
         properties = [
             ("Locked", .flag(false)), ("Attributes", .texts(attributes.values)),
-            ("Label", .text(item[.label]?.text ?? "")), ("Type", .text(attributes.type)),
+            ("Label", .text(label)), ("Type", .text(attributes.type)),
             ("Created", .longNumber(record.created.wholeSeconds)),
             ("Modified", .longNumber(record.modified.wholeSeconds)),
         ]
@@ -32,8 +35,7 @@ struct ServedItem: Sendable {
 
     var id: UUID { record.id }
     var object: ServiceObject { .item(collection, record.id) }
-    var label: String { item[.label]?.text ?? "" }
-    var contentType: String { item.userAttributes[ItemAttributes.contentType] ?? "text/plain" }
+    var contentType: String { item.userAttributes[ItemNames.contentType] ?? "text/plain" }
 
     /// The properties of an item about which nothing may be revealed.
     static let lockedProperties: [(name: String, value: BusValue)] = [
@@ -79,7 +81,7 @@ struct CollectionRecord {
     static func query(_ group: String? = nil) -> Query {
         var query = Query(.genericPassword, service: service)
         if let group { query.attributes[.accessGroup] = .string(group) }
-        ItemAttributes.complete(&query)
+        query.complete()
         return query
     }
 }

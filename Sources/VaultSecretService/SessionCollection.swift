@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 internal import FoundationEssentials
+internal import Vault
 internal import VaultBus
 internal import VaultCrypto
 internal import VaultDoorKit
@@ -51,7 +52,7 @@ struct SessionMemories {
 struct SessionCollection {
     struct Entry {
         var label: String
-        var attributes: ItemAttributes
+        var attributes: ProgramAttributes
         var secret: Secret
         var contentType: String
         let created: UInt64
@@ -72,7 +73,7 @@ struct SessionCollection {
     private static let overhead = 256
 
     private(set) var entries: [UUID: Entry] = [:]
-    /// The identifiers in the order of creation.
+    /// The identifiers in the order of the last change.
     private(set) var order: [UUID] = []
 
     private func size(of entry: Entry) -> Int {
@@ -83,13 +84,14 @@ struct SessionCollection {
 
     private var size = 0
 
-    func search(_ attributes: ItemAttributes) -> [UUID] {
-        order.filter { entries[$0]?.attributes.matches(attributes) == true }
+    /// Returns the items with these attributes, the last changed one first.
+    func search(_ attributes: ProgramAttributes) -> [UUID] {
+        order.reversed().filter { entries[$0]?.attributes.areFound(by: attributes.values) == true }
     }
 
-    /// Returns the newest item with exactly these attributes.
-    func same(as attributes: ItemAttributes) -> UUID? {
-        order.last { entries[$0]?.attributes.isSame(as: attributes) == true }
+    /// Returns the last changed item with exactly these attributes.
+    func same(as attributes: ProgramAttributes) -> UUID? {
+        order.last { entries[$0]?.attributes.areStored(againWith: attributes) == true }
     }
 
     /// - Throws: `.tooMany` if there is no room for it.
@@ -99,7 +101,8 @@ struct SessionCollection {
             throw .tooMany("the session's collection has at most 16 MiB")
         }
         size += size(of: entry) - old
-        if entries.updateValue(entry, forKey: id) == nil { order.append(id) }
+        if entries.updateValue(entry, forKey: id) != nil { order.removeAll { $0 == id } }
+        order.append(id)
     }
 
     mutating func remove(_ id: UUID) {

@@ -72,6 +72,28 @@ final class ItemIndex: RecordObserver {
         candidates(.title, Array(title.utf8).span, itemClass, records)
     }
 
+    /// The places that may hold an item which a program finds by these attributes; `nil` if that may be any place. The
+    /// attributes may be the user's or derived from the item's own, so that the one with the fewest candidates decides.
+    func places(
+        ofProgram wanted: [String: String], _ itemClass: ItemClass, in records: some RecordSource
+    ) -> [Int]? {
+        var best: [Candidates]?
+        for (name, value) in wanted where !ProgramAttributes.isConstant(name, value, of: itemClass) {
+            var found = [candidates(user: name, value, itemClass, in: records)]
+            if let (attribute, values) = ProgramAttributes.sources(of: name, value, itemClass) {
+                for value in values {
+                    guard let encoded = value.encoded(as: attribute.kind) else { continue }
+                    var key: [UInt8] = []
+                    MatchKey.append(attribute.kind, encoded, to: &key)
+                    found.append(candidates(attribute, key.span, itemClass, in: records))
+                }
+            }
+            func count(_ candidates: [Candidates]) -> Int { candidates.reduce(0) { $0 + $1.count } }
+            if best.map({ count(found) < count($0) }) ?? true { best = found }
+        }
+        return best.map { $0.count == 1 ? Array($0[0].places) : Array(Set($0.flatMap(\.places))) }
+    }
+
     /// The places of items that are for one of these hosts, in ascending order.
     func places(ofHosts names: [String], in records: some RecordSource) -> [Int] {
         if hosts == nil {

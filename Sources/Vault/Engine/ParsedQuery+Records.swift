@@ -148,6 +148,9 @@ extension ParsedQuery {
     private func candidates(in records: some RecordSource, _ index: ItemIndex) -> Places {
         if let reference { return Places(records.place(of: reference)) }
         if case .hosts(let hosts)? = face { return Places(index.places(ofHosts: hosts, in: records)) }
+        if case .program(let wanted)? = face, let places = index.places(ofProgram: wanted, itemClass, in: records) {
+            return Places(places)
+        }
         let primaryKey = Attribute.primaryKey(of: itemClass)
         if filters.count(where: { primaryKey.contains($0.attribute) }) == primaryKey.count {
             var hash = index.primaryKeyHash(of: itemClass)

@@ -88,12 +88,58 @@ package struct ProgramAttributes: Equatable, Sendable {
         return values
     }
 
+    /// Returns the values of an attribute of which one with this name and value is derived; `nil` if there are none.
+    static func sources(
+        of name: String, _ value: String, _ itemClass: ItemClass
+    ) -> (attribute: Attribute, values: [AttributeValue])? {
+        guard let attribute = derivations(of: itemClass).first(where: { $0.name == name })?.attribute else {
+            return nil
+        }
+        switch attribute {
+        case .port: return Int64(value).map { (attribute, [.number($0)]) }
+        // A code, or the name itself where an item has that.
+        case .protocolName: return (attribute, [.string(ProtocolNames.code(value)), .string(value)])
+        default: return (attribute, [.string(value)])
+        }
+    }
+
+    // MARK: Comparing
+
+    /// The type of the item, as programs see it.
+    package var type: String { values[ProgramAttributes.schema] ?? "" }
+
+    /// Returns whether a search finds the item. The generic schema also finds items without any.
+    package func areFound(by wanted: [String: String]) -> Bool {
+        wanted.allSatisfy { name, value in
+            // Canonically equivalent texts are different values.
+            values[name].map { $0.utf8.elementsEqual(value.utf8) } ?? ProgramAttributes.isGeneric(name, value)
+        }
+    }
+
+    /// Returns whether a program that stores an item with the given attributes stores this one again.
+    package func areStored(againWith given: ProgramAttributes) -> Bool {
+        let (own, other) = (specific, given.specific)
+        return own.count == other.count
+            && own.allSatisfy { name, value in other[name]?.utf8.elementsEqual(value.utf8) ?? false }
+    }
+
+    /// The identity without the generic schema, which stands for none.
+    private var specific: [String: String] { identity.filter { !ProgramAttributes.isGeneric($0.key, $0.value) } }
+
+    /// Whether items of the class have the attribute although neither they nor a program say so.
+    static func isConstant(_ name: String, _ value: String, of itemClass: ItemClass) -> Bool {
+        isGeneric(name, value) || name == schema && value == networkSchema && itemClass == .internetPassword
+    }
+
+    private static func isGeneric(_ name: String, _ value: String) -> Bool { name == schema && value == genericSchema }
+
     // MARK: The key of an item that a program makes
 
-    /// Returns the service of a new item with these attributes.
+    /// Returns the service of a new item with these attributes; that of the records of collections is never one.
     package func service(label: String) -> String {
         let names = ["service", "server", "domain", "application", ProgramAttributes.schema]
-        return names.lazy.compactMap { values[$0] }.first { !$0.isEmpty } ?? label
+        let service = names.lazy.compactMap { values[$0] }.first { !$0.isEmpty } ?? label
+        return service == ItemNames.collectionService ? "" : service
     }
 
     /// The account of a new item with these attributes.
@@ -107,5 +153,49 @@ package struct ProgramAttributes: Equatable, Sendable {
         guard account != self.account else { return true }
         guard account.hasPrefix(self.account + "~") else { return false }
         return Int(account.dropFirst(self.account.count + 1)) != nil
+    }
+
+    // MARK: Storing
+
+    /// The user attributes of an item that a program makes: the given ones, and their names.
+    package var stored: [String: String] {
+        values.merging([
+            ItemNames.programAttributes: ItemNames.lines(values.keys), ItemNames.made: Maker.program.rawValue,
+        ]) { $1 }
+    }
+
+    /// Returns the changes by which a program gives an item these attributes.
+    ///
+    /// The service and the account of a program's item follow the attributes for as long as they are derived from them.
+    /// Of any other item, what programs see is what the item is: the attributes that a name is derived from change.
+    package func changes(of item: Item) -> ItemChanges {
+        let old = ProgramAttributes(of: item)
+        var changes = ItemChanges()
+        let derived = ProgramAttributes.derivations(of: item.itemClass).map(\.name)
+        func isUsers(_ name: String) -> Bool {
+            old.areGiven
+                || !derived.contains(name) && !ProgramAttributes.isOfImport(name)
+                    && (name != ProgramAttributes.schema || item.itemClass != .internetPassword)
+        }
+        for name in old.values.keys where values[name] == nil && isUsers(name) {
+            changes.userAttributes[name] = .some(nil)
+        }
+        for (name, value) in old.areGiven ? stored : values where isUsers(name) { changes.userAttributes[name] = value }
+        guard old.areGiven else {
+            for (name, value) in values where old.values[name] != value {
+                guard let (attribute, sources) = ProgramAttributes.sources(of: name, value, item.itemClass) else {
+                    continue
+                }
+                changes.attributes[attribute] = sources.first
+            }
+            return changes
+        }
+        let label = item.label ?? ""
+        guard item.service == old.service(label: label), old.gave(account: item.account ?? "") else { return changes }
+        let key = (service(label: label), account)
+        guard key != (old.service(label: label), old.account) else { return changes }
+        changes.attributes[.service] = .string(key.0)
+        changes.attributes[.account] = .string(key.1)
+        return changes
     }
 }

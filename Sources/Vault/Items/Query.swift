@@ -108,12 +108,15 @@ extension Query {
         case title(String)
         /// One of the places has one of these hosts, each the text of a ``WebHost``.
         case hosts([String])
+        /// A program that searches with these attributes finds the item.
+        case program([String: String])
 
         func isMet(by face: ItemFace) -> Bool {
             switch self {
             // Canonically equivalent texts are different names.
             case .title(let title): face.title.utf8.elementsEqual(title.utf8)
             case .hosts(let hosts): face.places.contains { hosts.contains($0.host.text) }
+            case .program(let wanted): face.programAttributes.areFound(by: wanted)
             }
         }
     }

@@ -92,7 +92,7 @@ extension SecretService {
     private func secret(
         ofApplication application: String, _ view: VaultView
     ) async throws(ServiceRefusal) -> Secret {
-        let attributes = try ItemAttributes([Portal.attribute: application])
+        let attributes = try ProgramAttributes(checking: [Portal.attribute: application])
         for _ in 0..<2 {
             let found = try await find(attributes, in: "default", view)
             guard found.isAll else { throw .isLocked }
@@ -109,7 +109,7 @@ extension SecretService {
                         .genericPassword(service: "org.freedesktop.portal.Secret", account: application),
                         attributes: [
                             .label: .string("Secret of \(application)"), .accessGroup: .string("default"),
-                        ], userAttributes: attributes.values, secret: secret))
+                        ], userAttributes: attributes.stored, secret: secret))
                 return secret
             } catch {
                 // Two concurrent calls: the item of the other one is the secret.

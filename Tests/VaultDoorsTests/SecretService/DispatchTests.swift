@@ -101,29 +101,3 @@ struct ServiceDispatchTests {
         }
     }
 }
-
-/// The mapping between attributes of the bus and of the vault.
-struct ItemAttributesTests {
-    private func attributes(_ values: [String: String]) throws -> ItemAttributes { try ItemAttributes(values) }
-
-    @Test func `service and account come of the first name that there is`() throws {
-        #expect(try attributes(["domain": "d", "server": "s"]).service(label: "L") == "s")
-        #expect(try attributes(["xdg:schema": "x", "service": ""]).service(label: "L") == "x")
-        #expect(try attributes([:]).service(label: "L") == "L")
-        #expect(try attributes(["login": "l", "user": "u"]).account == "u")
-        #expect(try attributes([:]).account == "")
-    }
-
-    @Test func `an account that was made unique still comes of the attributes`() throws {
-        let ada = try attributes(["username": "ada"])
-        for account in ["ada", "ada~2", "ada~17"] { #expect(ada.gave(account: account)) }
-        for account in ["adam", "ada~", "ada~x", "eve", ""] { #expect(!ada.gave(account: account)) }
-    }
-
-    @Test func `the generic schema is none, and any other is one`() throws {
-        let generic = try attributes(["k": "v", "xdg:schema": "org.freedesktop.Secret.Generic"])
-        let (plain, other) = (try attributes(["k": "v"]), try attributes(["k": "v", "xdg:schema": "x"]))
-        #expect(generic.isSame(as: plain) && !plain.isSame(as: other))
-        #expect(plain.matches(generic) && !other.matches(generic) && other.matches(plain))
-    }
-}

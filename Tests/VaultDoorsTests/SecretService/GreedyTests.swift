@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import TestSupport
 import Testing
+import Vault
 import VaultBus
 
 @testable import VaultSecretService
@@ -12,7 +13,9 @@ extension SecretService {
         for _ in 0..<sessions { _ = holdings.add(.plain(of: name)) }
         for _ in 0..<prompts { _ = holdings.add(ServicePrompt(owner: name, purpose: .unlock([]))) }
         for number in 0..<searches {
-            guard let client = holdings.clients[name], let attributes = try? ItemAttributes(["k": "\(number)"]) else {
+            guard let client = holdings.clients[name],
+                let attributes = try? ProgramAttributes(checking: ["k": "\(number)"])
+            else {
                 continue
             }
             _ = try? holdings.standIn(for: attributes, in: nil, client)
