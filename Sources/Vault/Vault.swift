@@ -162,6 +162,15 @@ public final class Vault: OpenVault {
         }
     }
 
+    /// Adds an item, or changes the one that a program stores again, in one step.
+    ///
+    /// - Parameter attributes: those that the program has given; `nil` for a new item.
+    package func replace(_ item: Item, sameAs attributes: [String: String]?) throws(VaultError) -> ReplacedItem {
+        try transaction { (transaction: inout Transaction) throws(VaultError) in
+            try transaction.replace(item, sameAs: attributes.map { ProgramAttributes(given: $0) })
+        }
+    }
+
     /// Finds items, in the order of their creation.
     ///
     /// - Throws: `.itemNotFound` rather than returning an empty array.

@@ -58,7 +58,7 @@ extension MessageWriter {
         }
     }
 
-    fileprivate mutating func put(names: [String: some MessageValue]) {
+    mutating func put(names: [String: some MessageValue]) {
         put(UInt32(names.count))
         for (name, value) in names.sorted(by: { $0.key.utf8.lexicographicallyPrecedes($1.key.utf8) }) {
             put(name)
@@ -86,7 +86,7 @@ extension MessageReader {
         return attributes
     }
 
-    fileprivate mutating func names<Value: MessageValue>() throws(MessageError) -> [String: Value] {
+    mutating func names<Value: MessageValue>() throws(MessageError) -> [String: Value] {
         var names: [String: Value] = [:]
         var last: String?
         for _ in 0..<(try count()) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 internal import FoundationEssentials
 internal import Vault
+internal import VaultAgent
 internal import VaultBus
 internal import VaultCrypto
 internal import VaultDoorKit
@@ -166,93 +167,30 @@ extension SecretService {
         do throws(BusError) { return try body() } catch { throw reason() ?? ServiceRefusal(error) }
     }
 
-    /// Adds an item, or replaces the secret of the last changed item with the same attributes.
+    /// Adds an item, or changes the last changed item with the same attributes.
     private func store(
         _ new: NewItem, in group: String, _ view: VaultView
     ) async throws(ServiceRefusal) -> ServiceObject {
-        guard new.replaces else { return try await addAnother(new, to: group, view) }
-        // The item may be deleted between the search and the change, or another call may create it.
-        let stored = try await steady { _ throws(ServiceRefusal) -> ServiceObject? in
-            guard let old = try await same(as: new.attributes, in: group, view) else {
-                if let added = try await add(new, to: group, view, unlessTaken: true) { return added }
-                guard try await same(as: new.attributes, in: group, view) == nil else { return nil }
-                return try await addAnother(new, to: group, view)
-            }
-            var changes = ItemChanges(secret: new.secret)
-            if old.item.label ?? "" != new.label { changes.attributes[.label] = .string(new.label) }
-            if old.attributes.areGiven { changes.userAttributes = new.attributes.changes(of: old.item).userAttributes }
-            changes.userAttributes.merge(contentTypeChange(new.contentType, from: old)) { $1 }
-            do throws(ServiceRefusal) { try await change(old, view, changes) } catch {
-                guard error == .noSuchObject else { throw error }
-                return nil
-            }
-            return old.object
-        }
-        if let stored { return stored }
-        return try await addAnother(new, to: group, view)
-    }
-
-    /// Adds an item, under another key if its own is taken.
-    private func addAnother(
-        _ new: NewItem, to group: String, _ view: VaultView
-    ) async throws(ServiceRefusal) -> ServiceObject {
-        guard let added = try await add(new, to: group, view, unlessTaken: false) else {
-            throw .failed("there are too many items with these attributes at once")
-        }
-        return added
-    }
-
-    /// Returns the last changed item with exactly these attributes.
-    private func same(
-        as attributes: ProgramAttributes, in group: String, _ view: VaultView
-    ) async throws(ServiceRefusal) -> ServedItem? {
-        try await find(attributes, in: group, view).items.first { $0.attributes.areStored(againWith: attributes) }
-    }
-
-    /// - Parameter unlessTaken: whether to fail if another item has the derived key.
-    /// - Returns: `nil` if another item has the key.
-    private func add(
-        _ new: NewItem, to group: String, _ view: VaultView, unlessTaken: Bool
-    ) async throws(ServiceRefusal) -> ServiceObject? {
-        let service = new.attributes.service(label: new.label)
-        var account = new.attributes.account
-        var attributes: [Attribute: AttributeValue] = [.accessGroup: .string(group)]
-        if !new.label.isEmpty { attributes[.label] = .string(new.label) }
         var userAttributes = new.attributes.stored
         if !new.contentType.isEmpty, new.contentType != "text/plain" {
             userAttributes[ItemNames.contentType] = new.contentType
         }
-        return try await steady(most: unlessTaken ? 1 : 64) { _ throws(ServiceRefusal) -> ServiceObject? in
-            let moment = view.moment
-            let item = Item(
-                .genericPassword(service: service, account: account), attributes: attributes,
-                userAttributes: userAttributes, secret: new.secret)
-            do throws(VaultError) {
-                var added = try await view.agent.add(item)
-                added.secret = nil
-                guard let served = ServedItem(added) else { throw .itemNotFound }
-                view.keep(served, as: moment)
-                // The client may read the list before the watch has reported the change.
-                view.note { $0.insert(served.id, .genericPassword, group) }
-                return served.object
-            } catch {
-                guard error == .duplicateItem else { throw await refusal(error, view) }
-            }
-            if !unlessTaken { account = try await freeAccount(service, new.attributes.account, group, view) }
-            return nil
-        }
-    }
-
-    /// Returns an account that no other item with this service has: `ada~2`, `ada~3`…
-    private func freeAccount(
-        _ service: String, _ account: String, _ group: String, _ view: VaultView
-    ) async throws(ServiceRefusal) -> String {
-        var query = Query(.genericPassword, service: service)
-        query.attributes[.accessGroup] = .string(group)
-        let taken = Set(try await items(query, view).map { $0.account ?? "" })
-        var number = 2
-        while taken.contains("\(account)~\(number)") { number += 1 }
-        return "\(account)~\(number)"
+        var attributes: [Attribute: AttributeValue] = [.accessGroup: .string(group)]
+        if !new.label.isEmpty { attributes[.label] = .string(new.label) }
+        let item = Item(
+            .genericPassword(service: new.attributes.service(label: new.label), account: new.attributes.account),
+            attributes: attributes, userAttributes: userAttributes, secret: new.secret)
+        let (agent, moment) = (view.agent, view.moment)
+        let same = new.replaces ? new.attributes.values : nil
+        do throws(VaultError) {
+            var stored = try await DoorWorker.attempt { () throws(VaultError) in try agent.replace(item, sameAs: same) }
+            stored.secret = nil
+            guard let served = ServedItem(stored) else { throw .itemNotFound }
+            // The client may read the item and the list before the watch has reported the change.
+            view.keep(stored: served, as: moment)
+            view.note { $0.insert(served.id, stored.itemClass, group) }
+            return served.object
+        } catch { throw await refusal(error, view) }
     }
 
     // MARK: Deleting

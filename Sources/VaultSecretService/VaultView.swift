@@ -121,6 +121,13 @@ final class VaultView {
         cached.removeFirst(VaultView.cacheLimit / 4)
     }
 
+    /// Keeps an item that a client has stored.
+    func keep(stored item: ServedItem, as moment: Moment) {
+        let isCurrent = moment == self.moment
+        drop(item.id)
+        if isCurrent { keep(item, as: self.moment) }
+    }
+
     /// Discards the cached item after a change.
     func drop(_ id: UUID) {
         cache[id] = nil

@@ -72,6 +72,7 @@ struct MessageTableTests {
                 SecretRequest(.init(id: [], valueVersion: 1), field: nil), UpdateRequest(.init(.key), .init()),
                 DeleteRequest(.init(.key)), StoreRequest([], replacing: true, isLast: true),
                 AddRequest(.init(.genericPassword(service: "s"))), SetRequest(.init(.genericPassword(service: "s"))),
+                ReplaceRequest(.init(.genericPassword(service: "s")), sameAs: ["k": "v"]),
                 VersionsRequest(.init(.key), deleted: false), UndoRequest(.init(id: [], valueVersion: 1), to: nil),
                 RestoreRequest(.init(id: [], valueVersion: 1)), ForgetRequest(""),
                 DeviceIdentifierRequest(name: "", thisDeviceOnly: false, reset: false),

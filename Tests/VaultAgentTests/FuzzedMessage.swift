@@ -64,6 +64,7 @@ enum FuzzedMessage {
             let (question, ticket) = (QuestionID.random(SeededRandom("q")), Ticket.random(SeededRandom("t")))
             let answers: [PersonAnswer] = [.passphrase(try .of("pass")), .dismissed, .unanswered, .unavailable]
             var bounded = Query(.key)
+            bounded.face = .program(["k": "v", "b": ""])
             (bounded.presence, bounded.leavesKeysClosed, bounded.findsIdentities) = (.leftOut, true, true)
             let presence: [any AgentRequest] =
                 answers.map { AnswerRequest(question, $0) } + [
@@ -76,6 +77,7 @@ enum FuzzedMessage {
                 HelloRequest(Greeting(vault: "", groups: nil, purpose: .reveal)),
                 ProgramHelloRequest(Greeting(vault: "/v", groups: ["program"], purpose: .reveal)),
                 StatusRequest(), TurnRequest(), LockRequest(), AddRequest(item), SetRequest(bare),
+                ReplaceRequest(item, sameAs: ["k": "v", "b": ""]), ReplaceRequest(bare, sameAs: nil),
                 CopyMatchingRequest(query), CopyMatchingRequest(Query(persistentReference: [1, 2])),
                 UpdateRequest(Query(.key), changes), DeleteRequest(Query(.certificate, label: "x")),
                 StoreRequest([bare, item], replacing: true, deleting: [query, Query(.key)], isLast: false),

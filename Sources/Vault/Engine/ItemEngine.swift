@@ -204,7 +204,7 @@ final class ItemEngine<Records: RecordSource> {
     /// - Parameter leavesTombstone: whether a tombstone of the old primary key is left; `nil` for synchronizable items
     ///   only.
     /// - Returns: the new record; `nil` if the item was as the changes make it, and stayed so.
-    private func update(
+    func update(
         _ old: Record, with changes: ItemChanges, _ viewer: Viewer, leavesTombstone: Bool? = nil,
         in session: inout some RecordSession & ~Copyable
     ) throws(VaultError) -> Record? {

@@ -67,6 +67,15 @@ public struct Transaction: ~Copyable {
         }
     }
 
+    /// Adds an item, or changes the one that a program stores again.
+    package mutating func replace(
+        _ item: Item, sameAs given: ProgramAttributes?
+    ) throws(VaultError) -> ReplacedItem {
+        try step { [source] (engine, viewer, session) throws(VaultError) in
+            try engine.replace(item, sameAs: given, viewer, for: source, in: &session)
+        }
+    }
+
     /// Finds items, including those that this transaction added.
     public func copyMatching(_ query: Query) throws(VaultError) -> [Item] {
         try engine.copyMatching(query, viewer, for: source)

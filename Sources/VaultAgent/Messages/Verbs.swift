@@ -19,6 +19,31 @@ package struct SetRequest: AgentRequest, ValueMessage {
     package init(_ value: Item) { self.value = value }
 }
 
+/// Adds an item, or changes the one that a program stores again.
+package struct ReplaceRequest: AgentRequest {
+    package typealias Reply = ItemsReply
+    package static let kind: UInt8 = 56
+    package let item: Item
+    /// The attributes that the program has given; `nil` for a new item.
+    package let attributes: [String: String]?
+
+    package init(_ item: Item, sameAs attributes: [String: String]?) {
+        self.item = item
+        self.attributes = attributes
+    }
+
+    package func write(to writer: inout MessageWriter) {
+        writer.put(item)
+        writer.put(attributes != nil)
+        if let attributes { writer.put(names: attributes) }
+    }
+
+    package init(from reader: inout MessageReader) throws(MessageError) {
+        item = try reader.read()
+        attributes = try reader.read() ? try reader.names() : nil
+    }
+}
+
 package struct CopyMatchingRequest: AgentRequest, ValueMessage {
     package typealias Reply = ItemsReply
     package static let kind: UInt8 = 8
@@ -165,6 +190,14 @@ extension AgentClient {
     @discardableResult
     public func set(_ item: Item) throws(VaultError) -> Item {
         try withPresence { client throws(VaultError) in try client.item(SetRequest(item)) }
+    }
+
+    /// Adds an item, or changes the last changed one of its group that a program stores again, in one step.
+    ///
+    /// - Parameter attributes: those that the program has given; `nil` for a new item, whose account gets a number if
+    ///   its key is taken.
+    package func replace(_ item: Item, sameAs attributes: [String: String]?) throws(VaultError) -> Item {
+        try self.item(ReplaceRequest(item, sameAs: attributes))
     }
 
     /// Finds items, in the order of their creation.

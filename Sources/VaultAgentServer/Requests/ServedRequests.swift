@@ -9,7 +9,8 @@ internal import VaultSync
 enum ServedRequests {
     static let all: [any ServedRequest.Type] = [
         HelloRequest.self, StatusRequest.self, TurnRequest.self, UnlockRequest.self, LockRequest.self, AddRequest.self,
-        SetRequest.self, CopyMatchingRequest.self, UpdateRequest.self, DeleteRequest.self, StoreRequest.self,
+        SetRequest.self, ReplaceRequest.self, CopyMatchingRequest.self, UpdateRequest.self, DeleteRequest.self,
+        StoreRequest.self,
         SecretRequest.self, CompactRequest.self, VerifyRequest.self, AuditRequest.self, StopRequest.self,
         VersionsRequest.self, UndoRequest.self, RestoreRequest.self, ForgetRequest.self, DeviceIdentifierRequest.self,
         LockedCountRequest.self, IdleLimitRequest.self, ProgramHelloRequest.self, WatchRequest.self,
@@ -109,6 +110,14 @@ extension AddRequest: VaultRequest {
 extension SetRequest: VaultRequest {
     func replies(to caller: Caller, from answers: Answers) throws(VaultError) -> [ItemsReply] {
         try answers.change(.set, caller) { vault throws(VaultError) in try vault.set(value) }
+    }
+}
+
+extension ReplaceRequest: VaultRequest {
+    func replies(to caller: Caller, from answers: Answers) throws(VaultError) -> [ItemsReply] {
+        try answers.change(.set, caller) { vault throws(VaultError) in
+            try vault.replace(item, sameAs: attributes).item
+        }
     }
 }
 

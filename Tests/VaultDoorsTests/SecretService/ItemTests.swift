@@ -191,6 +191,42 @@ import VaultCrypto
         }
     }
 
+    @Test(arguments: [2, 8, 16])
+    func `programs that store one login at the same moment store one item`(count: Int) async throws {
+        try await aside {
+            let world = try ServiceWorld()
+            let address = world.bus.address
+            try atOnce(count) { number in
+                let client = try BusClient(address)
+                let session = try client.plainSession()
+                for round in 0..<20 {
+                    try client.create(["round": "\(round)"], "\(number)", replace: true, session: session)
+                }
+            }
+            let client = try world.client()
+            for round in 0..<20 { #expect(try client.search(["round": "\(round)"]).unlocked.count == 1) }
+        }
+    }
+
+    @Test func `a store that changes nothing is no version, and comes first all the same`() async throws {
+        try await aside {
+            let world = try ServiceWorld()
+            try world.store().setHistoryLimit(5)
+            let client = try world.client()
+            let first = try client.create(["service": "s", "appid": "1"], replace: true)
+            let second = try client.create(["service": "s"], replace: true)
+            #expect(try client.search(["service": "s"]).unlocked == [second, first])
+            // The newer item is no further match of the first one's attributes, but the first one is one of its.
+            for _ in 0..<2 { #expect(try client.create(["service": "s", "appid": "1"], replace: true) == first) }
+            #expect(try client.search(["service": "s"]).unlocked == [second, first])
+            try client.create(["service": "s", "appid": "1"], "new", replace: true)
+            #expect(try client.create(["service": "s"], replace: true) == second)
+            #expect(try client.search(["service": "s"]).unlocked == [second, first])
+            let versions = try world.store().versions(matching: Query(.genericPassword, service: "s"))
+            #expect(versions.count == 3)
+        }
+    }
+
     @Test func `a hundred programs at once get their own`() async throws {
         try await aside {
             let world = try ServiceWorld()
