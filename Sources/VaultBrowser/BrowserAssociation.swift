@@ -7,7 +7,7 @@ internal import VaultFormat
 /// A browser that the user has approved: a generic password `vault.browser`/ID, whose secret is the id key in base64,
 /// and whose attributes record the browser's program and the sites for which the browser may have logins.
 package struct BrowserAssociation: Sendable {
-    package static let service = "vault.browser"
+    package static let service = HiddenItems.browserService
     private static let programAttribute = "vault.program"
     /// The prefix of an attribute named after a site (``site(of:)``); the value is `yes` or `no`. Each site has an
     /// attribute of its own, so that two concurrent answers do not overwrite each other.

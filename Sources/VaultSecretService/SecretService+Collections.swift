@@ -148,20 +148,7 @@ extension SecretService {
 
     /// Returns the label in `[a-z0-9-]`, made unique.
     static func freeGroup(for label: String, beside groups: [String]) -> String {
-        var name = ""
-        for character in label.lowercased().unicodeScalars.prefix(64) {
-            switch character {
-            case "a"..."z", "0"..."9": name.unicodeScalars.append(character)
-            default: if !name.hasSuffix("-"), !name.isEmpty { name += "-" }
-            }
-        }
-        while name.hasSuffix("-") { name.removeLast() }
-        if name.isEmpty { name = "collection" }
-        let taken = Set(groups + ["default", "login", "session", "device-identifiers", "systemd"])
-        guard taken.contains(name) else { return name }
-        var number = 2
-        while taken.contains("\(name)-\(number)") { number += 1 }
-        return "\(name)-\(number)"
+        AccessGroups.ofCollection(label, beside: Set(groups))
     }
 
     func deleteCollection(
