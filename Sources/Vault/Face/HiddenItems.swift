@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-internal import Vault
 
 /// The items that no door shows to programs.
 package enum HiddenItems {
-    package static let collectionService = ItemNames.collectionService
+    /// The service of the items that hold the properties of the desktop's collections.
+    package static let collectionService = "org.freedesktop.Secret.Collection"
 
     /// The service of the items that hold the browsers that the user has admitted.
     package static let browserService = "vault.browser"

@@ -48,8 +48,6 @@ package enum ItemNames {
     package static let made = "vault.made"
     /// The names of the attributes that a program set over the bus: percent-encoded, one per line.
     package static let programAttributes = "vault.attributes"
-    /// The service of the items that hold the properties of the desktop's collections.
-    package static let collectionService = "org.freedesktop.Secret.Collection"
     /// The tags, one per line.
     package static let tags = "tags"
 

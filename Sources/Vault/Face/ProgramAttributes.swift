@@ -139,7 +139,7 @@ package struct ProgramAttributes: Equatable, Sendable {
     package func service(label: String) -> String {
         let names = ["service", "server", "domain", "application", ProgramAttributes.schema]
         let service = names.lazy.compactMap { values[$0] }.first { !$0.isEmpty } ?? label
-        return service == ItemNames.collectionService ? "" : service
+        return service == HiddenItems.collectionService ? "" : service
     }
 
     /// The account of a new item with these attributes.

@@ -98,7 +98,7 @@ struct ProgramAttributesTests {
         #expect(given(["domain": "d", "server": "s"]).service(label: "L") == "s")
         #expect(given(["xdg:schema": "x", "service": ""]).service(label: "L") == "x")
         #expect(given([:]).service(label: "L") == "L")
-        #expect(given([:]).service(label: ItemNames.collectionService) == "")
+        #expect(given([:]).service(label: HiddenItems.collectionService) == "")
         #expect(given(["login": "l", "user": "u"]).account == "u")
         #expect(given([:]).account == "")
     }
