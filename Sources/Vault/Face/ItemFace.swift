@@ -25,7 +25,11 @@ package struct ItemFace: Sendable {
         case .genericPassword: item.service ?? ""
         case .internetPassword: item.server ?? ""
         case .certificate:
-            if case .data(let name) = item[.subject] { DistinguishedName.summary(normalized: name.span) ?? "" } else { "" }
+            if case .data(let name) = item[.subject], let text = DistinguishedName.summary(normalized: name.span) {
+                text
+            } else {
+                ""
+            }
         case .key: Passkey(item)?.relyingParty ?? item[.applicationTag]?.text ?? ""
         }
     }
@@ -52,6 +56,18 @@ package struct ItemFace: Sendable {
 
     package var tags: [String] {
         (attributes[ItemNames.tags] ?? "").split(whereSeparator: \.isNewline).map(String.init)
+    }
+
+    /// What made the item, see ``Maker``; `nil` for an item of an earlier version.
+    package var made: String? { present(attributes[ItemNames.made]) }
+
+    /// The attributes of a user or a program that are no part of the face under another name, in the order of their
+    /// names. Those that only the import of the item uses are left out.
+    package var others: [(name: String, text: String)] {
+        let isPasskey = item.itemClass == .key && Passkey(item) != nil
+        return attributes.filter { name, _ in
+            !name.hasPrefix(ItemNames.prefix) && !ItemNames.isPart(name) && !(isPasskey && Passkey.isPart(name))
+        }.sorted { $0.key < $1.key }.map { ($0.key, $0.value) }
     }
 
     private func present(_ text: String?) -> String? { text.flatMap { $0.isEmpty ? nil : $0 } }
@@ -101,7 +117,18 @@ package struct ItemFace: Sendable {
         return places
     }
 
-    // MARK: One-time passwords
+    // MARK: Secrets
+
+    /// The names of the fields, without those that only the import of the item uses.
+    package var fieldNames: [String] { item.fieldNames.filter { !$0.hasPrefix(ItemNames.prefix) } }
+
+    /// Returns the secret; `nil` for an item that has none. An item that has only fields is stored with an empty one.
+    ///
+    /// - Throws: as ``Item/openedSecret(field:)``.
+    package func openedSecret() throws(VaultError) -> Secret? {
+        guard let secret = try item.openedSecret(), secret.count > 0 || fieldNames.isEmpty else { return nil }
+        return secret
+    }
 
     /// Returns the seed of the item's one-time passwords: the field `otp`, else a secret that is a URI of one. A
     /// password that could be read as base32 is none.

@@ -65,9 +65,15 @@ package enum ItemNames {
     package static let prefix = "vault."
 
     package static func isReserved(_ name: String) -> Bool {
-        name.hasPrefix(prefix) || name.hasPrefix(custom) || name == folder || name == url
-            || name.hasPrefix(url + ".") && Int(name.dropFirst(url.count + 1)) != nil
+        name.hasPrefix(prefix) || name.hasPrefix(custom) || name == folder || isURL(name)
     }
+
+    private static func isURL(_ name: String) -> Bool {
+        name == url || name.hasPrefix(url + ".") && Int(name.dropFirst(url.count + 1)) != nil
+    }
+
+    /// Returns whether an attribute is a part of ``ItemFace`` that has a name of its own there.
+    static func isPart(_ name: String) -> Bool { name == folder || name == tags || isURL(name) }
 }
 
 /// What made an item: the value of ``ItemNames/made``, with a format behind a colon for an import.

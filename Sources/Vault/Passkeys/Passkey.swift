@@ -167,6 +167,9 @@ package struct Passkey: Sendable {
         return try opened(Name.pseudoRandom)
     }
 
+    /// Returns whether an attribute of a passkey is a part of every passkey.
+    static func isPart(_ name: String) -> Bool { Name.attributes.contains(name) }
+
     /// The attributes that begin with `passkey.` and are not parts of every passkey: an import keeps statements of its
     /// source there.
     package var furtherAttributes: [String: String] {

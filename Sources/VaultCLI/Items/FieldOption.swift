@@ -26,7 +26,7 @@ struct FieldOption: ParsableArguments {
 
     /// - Throws: code 10 if the item does not have it.
     func secret(of item: Item) throws -> Secret {
-        guard let secret = try item.openedSecret(field: field) else {
+        guard let secret = try field.map({ try item.openedSecret(field: $0) }) ?? ItemFace(item).openedSecret() else {
             throw CommandError(
                 .notFound, field == nil ? "the item has no secret" : "the item has no such field",
                 hint: NearMiss.hint(field: field, of: item))

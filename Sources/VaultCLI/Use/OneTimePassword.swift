@@ -10,9 +10,9 @@ struct Otp: PlainCommand {
         commandName: "otp",
         abstract: "Print the current one-time password.",
         discussion: """
-            The item's field 'otp', else its secret, is an otpauth://totp/… URI, or a key in base32, which implies \
-            SHA-1, 6 digits and 30 seconds (RFC 6238). On a terminal, the command also shows how long the password is \
-            valid.
+            The item's field 'otp' is an otpauth://totp/… URI, or a key in base32, which implies SHA-1, 6 digits and \
+            30 seconds (RFC 6238); without the field, its secret may be such a URI. On a terminal, the command also \
+            shows how long the password is valid.
             """)
 
     @OptionGroup var vault: VaultOptions
@@ -37,38 +37,54 @@ struct Otp: PlainCommand {
     }
 
     func run() throws {
-        let secret = try vault.access(selection.groups, onlyReads: true).withVault { vault in
-            let item = try selection.only(in: vault)
-            guard let secret = try item.openedSecret(field: item.fieldNames.contains("otp") ? "otp" : nil) else {
-                throw CommandError(.notFound, "the item has no secret", hint: NearMiss.hint(field: "otp", of: item))
+        let code = try vault.access(selection.groups, onlyReads: true).withVault { vault in
+            guard let seed = try ItemFace(selection.only(in: vault)).oneTimePasswordSeed() else {
+                throw CommandError(
+                    .notFound, "the item has no one-time password",
+                    hint: "'vault set … --field otp' adds its seed: an otpauth:// URI, or a key in base32")
             }
-            return secret
+            return try OneTimeCode(of: seed)
         }
-        let password = try secret.withBytes { try OneTimePassword($0) }
-        let now = UInt64(max(0, Date().timeIntervalSince1970))
-        let code: String
-        do throws(CryptoError) { code = try password.code(at: now) } catch {
+        guard !copy else {
+            return try Secret(SecretBytes(copying: Array(code.digits.utf8).span)).copy(clearAfter: code.secondsLeft)
+        }
+        guard !json else {
+            return try Output.line(
+                "{\"code\":\"\(code.digits)\",\"period\":\(code.period),\"validFor\":\(code.secondsLeft)}")
+        }
+        try Output.line(code.digits)
+        if Terminal.isTerminal(STDERR_FILENO) { Output.note("good for \(code.secondsLeft) s") }
+    }
+}
+
+/// A one-time password, as of a moment.
+struct OneTimeCode {
+    let digits: String
+    /// In seconds.
+    let period: Int
+    let secondsLeft: Int
+
+    /// - Throws: an ``OneTimePasswordError`` for a text that is no seed; code 1 without libcrypto.
+    init(of seed: Secret, at date: Date = Date()) throws {
+        let password = try seed.withBytes { try OneTimePassword($0) }
+        let now = UInt64(max(0, date.timeIntervalSince1970))
+        do throws(CryptoError) { digits = try password.code(at: now) } catch {
             guard error == .unavailable else { throw error }
             throw CommandError(.failure, "this machine provides no SHA-1", hint: "install libssl3")
         }
-        let left = password.period - Int(now % UInt64(password.period))
-        guard !copy else { return try Secret(SecretBytes(copying: Array(code.utf8).span)).copy(clearAfter: left) }
-        guard !json else {
-            return try Output.line("{\"code\":\"\(code)\",\"period\":\(password.period),\"validFor\":\(left)}")
-        }
-        try Output.line(code)
-        if Terminal.isTerminal(STDERR_FILENO) { Output.note("good for \(left) s") }
+        period = password.period
+        secondsLeft = period - Int(now % UInt64(period))
     }
 }
 
 extension CommandError {
     init(_ error: OneTimePasswordError) {
         switch error {
-        case .notTimeBased: self = .usage("the secret is not an otpauth:// URI of time-based passwords")
+        case .notTimeBased: self = .usage("the seed is not an otpauth:// URI of time-based passwords")
         case .unknownAlgorithm:
             self = .usage("the algorithm of the one-time password must be SHA1, SHA256 or SHA512")
         case .unusableNumber: self = .usage("the digits or the period of the one-time password are out of range")
-        case .notBase32: self = .usage("the secret is neither an otpauth:// URI nor base32")
+        case .notBase32: self = .usage("the seed is neither an otpauth:// URI nor base32")
         case .cryptography(let error): self.init(error)
         }
     }
