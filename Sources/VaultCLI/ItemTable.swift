@@ -4,31 +4,25 @@ internal import Vault
 
 /// The table of items printed by `find`, with access groups only if there are several, or if one is an application's,
 /// whose items a command takes only from a group that the user names.
+///
+/// A person sees the parts of each item's face, in their order. Programs rely on the items' attributes, in the order of
+/// the search.
 struct ItemTable {
-    private let headings: [String]
-    private let rows: [[String]]
+    private let items: [Item]
+    private let hasGroups: Bool
     private static let gap = 2
     /// The minimum width of a column when the table is narrowed.
     private static let leastWidth = 6
 
     init(_ items: [Item]) {
-        let hasGroups =
+        self.items = items
+        hasGroups =
             Set(items.map { $0[.accessGroup]?.text ?? "" }).count > 1 || items.contains { $0.applicationGroup != nil }
-        headings = ["SERVICE", "ACCOUNT", "LABEL", "CLASS"] + (hasGroups ? ["GROUP"] : [])
-        rows = items.map { item in
-            var row = [
-                item.serviceName, item.accountName, item[.label]?.displayText ?? "",
-                ClassOption(item.itemClass).rawValue,
-            ]
-            if hasGroups { row.append(item[.accessGroup]?.text ?? "") }
-            return row.map(\.printable)
-        }
     }
 
-    static func precedes(_ a: Item, _ b: Item) -> Bool { key(a).lexicographicallyPrecedes(key(b)) }
-
-    private static func key(_ item: Item) -> [String] {
-        [item.serviceName.lowercased(), item.accountName.lowercased()]
+    private func row(_ item: Item, _ names: [String]) -> [String] {
+        let group = hasGroups ? [item[.accessGroup]?.text ?? ""] : []
+        return (names + [ClassOption(item.itemClass).rawValue] + group).map(\.printable)
     }
 
     /// Writes the table to standard output: aligned for a terminal, else as lines.
@@ -38,13 +32,33 @@ struct ItemTable {
     }
 
     /// The items, one per line, with columns separated by tabs.
-    var lines: String { rows.map { $0.joined(separator: "\t") + "\n" }.joined() }
+    var lines: String {
+        items.map { item in
+            let names = [item.serviceName, item.accountName, item[.label]?.displayText ?? ""]
+            return row(item, names).joined(separator: "\t") + "\n"
+        }.joined()
+    }
 
-    /// - Parameter width: the width of the terminal, in characters, to which text is truncated with an ellipsis; 0 for
+    /// The cells that a person sees, sorted by name and user.
+    var rows: [[String]] {
+        ItemTable.sorted(items).map { row($0.item, [$0.title, $0.user, $0.place]) }
+    }
+
+    /// Returns the faces of items by name, then by user, in any spelling.
+    static func sorted(_ items: [Item]) -> [ItemFace] {
+        let faces = items.map { item in
+            let face = ItemFace(item)
+            return (key: [face.title.lowercased(), face.user.lowercased()], face: face)
+        }
+        return faces.sorted { $0.key.lexicographicallyPrecedes($1.key) }.map(\.face)
+    }
+
+    /// - Parameter width: the width of the terminal, in cells, to which text is truncated with an ellipsis; 0 for
     ///   no limit.
     func text(width: Int) -> String {
+        let headings = ["NAME", "USER", "PLACE", "CLASS"] + (hasGroups ? ["GROUP"] : [])
         let all = [headings] + rows
-        var widths = headings.indices.map { column in all.map { $0[column].count }.max() ?? 0 }
+        var widths = headings.indices.map { column in all.map { $0[column].cells }.max() ?? 0 }
         // The class is the least informative column.
         let classColumn = 3
         if width > 0 {
@@ -62,19 +76,10 @@ struct ItemTable {
         }
         let shown = widths.indices.filter { widths[$0] > 0 }
         return all.map { row in
-            var line = ""
-            for column in shown {
-                let text = ItemTable.cut(row[column], to: widths[column])
-                line += text
-                if column != shown.last {
-                    line += String(repeating: " ", count: widths[column] - text.count + ItemTable.gap)
-                }
-            }
+            var line = shown.map { row[$0].fitted(to: widths[$0]) }
+                .joined(separator: String(repeating: " ", count: ItemTable.gap))
+            while line.last == " " { line.removeLast() }
             return line + "\n"
         }.joined()
-    }
-
-    private static func cut(_ text: String, to width: Int) -> String {
-        text.count <= width ? text : text.prefix(max(0, width - 1)) + "…"
     }
 }

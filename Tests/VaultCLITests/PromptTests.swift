@@ -258,7 +258,7 @@ struct PromptTests {
         let shell = try Self.shellWithVault()
         let terminal = try PseudoTerminal(["find", "--passphrase-file", "pass"], in: shell)
         #expect(terminal.end() == 0)
-        #expect(terminal.screen == "SERVICE  ACCOUNT  LABEL  CLASS\r\ns        ada             generic\r\n")
+        #expect(terminal.screen == "NAME     USER  PLACE  CLASS\r\ns (ada)  ada   s      generic\r\n")
     }
 
     @Test func `passwd asks for the old passphrase once and for the new one twice`() throws {
@@ -368,12 +368,12 @@ struct PromptTests {
             let terminal = try PseudoTerminal(
                 ["PAGER=\(pager)", "./find"], in: shell, program: "/usr/bin/env", columns: 80)
             #expect(terminal.end() == 0)
-            #expect(terminal.screen.contains("paged:SERVICE") == marks, "\(terminal.screen)")
+            #expect(terminal.screen.contains("paged:NAME") == marks, "\(terminal.screen)")
             #expect(terminal.screen.contains("files") != pager.hasPrefix("head"))
         }
         let short = try PseudoTerminal(
             ["PAGER=sed s/^/paged:/", "./find", "ada"], in: shell, program: "/usr/bin/env", columns: 80)
-        #expect(short.end() == 0 && short.screen.hasPrefix("SERVICE"))
+        #expect(short.end() == 0 && short.screen.hasPrefix("NAME"))
     }
 
     @Test func `a table fits the terminal`() throws {
@@ -388,6 +388,6 @@ struct PromptTests {
         #expect(terminal.end() == 0)
         let lines = terminal.screen.split(separator: "\r\n")
         #expect(lines.count == 3 && lines.allSatisfy { $0.count <= 40 }, "\(terminal.screen)")
-        #expect(lines[1].hasPrefix("a-service"))
+        #expect(lines[1].hasPrefix("a label"))
     }
 }

@@ -78,13 +78,9 @@ extension ParsedQuery {
                     || server.utf8.reversed().starts(with: ("." + host).utf8.reversed())
             else { return false }
         }
-        if let face {
-            let item = Item(itemClass, only: EncodedAttributes(checked: attributes))
-            guard face.isMet(by: ItemFace(item)) else { return false }
-        }
-        guard let text else { return true }
-        let visible: [Attribute] = [.service, .server, .account, .label]
-        return visible.contains { $0.text(in: attributes)?.lowercased().contains(text) == true }
+        guard face != nil || words != nil else { return true }
+        let itemFace = ItemFace(Item(itemClass, only: EncodedAttributes(checked: attributes)))
+        return face?.isMet(by: itemFace) ?? true && words?.areIn(SearchedText(itemFace)) ?? true
     }
 
     // MARK: Finding

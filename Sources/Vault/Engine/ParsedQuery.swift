@@ -21,7 +21,7 @@ struct ParsedQuery {
     let userFilters: [String: String]
     let reference: ItemID?
     let limit: Query.Limit
-    let text: String?
+    let words: SearchWords?
     let hostOrSubdomain: String?
     let face: Query.FaceCondition?
     /// The visible access groups; `nil` for all.
@@ -47,7 +47,7 @@ struct ParsedQuery {
         self.itemClass = itemClass
         userFilters = query.userAttributes
         limit = query.limit ?? .all
-        text = query.text?.lowercased()
+        words = query.text.map { SearchWords($0) }
         hostOrSubdomain = query.hostOrSubdomain
         face = query.face
         leavesOutProtected = query.presence == .leftOut

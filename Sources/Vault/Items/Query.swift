@@ -41,7 +41,9 @@ public struct Query: Sendable {
     public var hostOrSubdomain: String?
     /// Further conditions on a certificate from Apple's match keys.
     public var conditions: Set<MatchCondition> = []
-    /// A part of the service, the server, the account or the label.
+    /// Words, separated by blanks, each of which must be somewhere in the item: in its name, service or server, user,
+    /// URLs, folder, tags, kind or notes, or in the name or the text of a user attribute, but never in a secret or a
+    /// field. Capitals and diacritics make no difference.
     public var text: String?
     /// A condition on what the item is to a person.
     package var face: FaceCondition?

@@ -23,7 +23,7 @@ struct ReadableItems: Encodable {
     /// Returns the items that still exist and have a secret, sorted.
     private static func items(_ ids: [ItemID], in store: some ItemStore) throws -> [Item] {
         let wanted = Set(ids)
-        return try ItemClass.allCases.flatMap { itemClass in
+        let items = try ItemClass.allCases.flatMap { itemClass in
             try store.allMatching(Query(itemClass))
         }
         .filter { item in
@@ -31,7 +31,7 @@ struct ReadableItems: Encodable {
             // The reference consists of the class, of four bytes, and the identifier.
             return wanted.contains(ItemID(Array(record.persistentReference.dropFirst(4)).span))
         }
-        .sorted { ItemTable.precedes($0, $1) }
+        return ItemTable.sorted(items).map(\.item)
     }
 
     func write(asJSON json: Bool) throws {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 internal import ArgumentParser
 internal import FoundationEssentials
-internal import Glibc
 internal import Vault
 internal import VaultAgent
 
@@ -10,17 +9,18 @@ struct Find: ParsableCommand {
         commandName: "find",
         abstract: "List items.",
         discussion: """
-            TEXT is a part of the service, the account or the label; the options compare exactly, and all must match. \
-            On a terminal the output is a table, shown by $PAGER or less if it is longer than the screen; in a pipe it \
-            is one line per item: service, account, label and class, separated by tabs, and the access group if there \
-            are several. Items that require the passphrase each time are left out, and counted, unless --reveal \
-            requests their secrets.
+            Each WORD must be somewhere in the item: in its name, place, user, URLs, folder, tags, kind or notes, or \
+            in a user-defined attribute, but never in a secret or a field; capitals and diacritics make no difference. \
+            The options compare exactly, and all must match. On a terminal the output is a table, shown by $PAGER or \
+            less if it is longer than the screen; in a pipe it is one line per item: service, account, label and \
+            class, separated by tabs, and the access group if there are several. Items that require the passphrase \
+            each time are left out, and counted, unless --reveal requests their secrets.
             """, aliases: ["ls"])
 
     @OptionGroup var vault: VaultOptions
 
-    @Argument(help: "A part of the service, the account or the label.")
-    var text: String?
+    @Argument(help: ArgumentHelp("A word, or a part of one, that the item has.", valueName: "word"))
+    var words: [String] = []
 
     @Option(help: "The service, or the server.")
     var service: String?
@@ -80,8 +80,7 @@ struct Find: ParsableCommand {
                 try Output.array(items) { try ItemOutput(item: $0).json(revealing: reveal ? $0.secret : nil) }
                 return nil
             }
-            let isSeen = Terminal.isTerminal(STDOUT_FILENO)
-            return ItemTable(isSeen ? items.sorted { ItemTable.precedes($0, $1) } : items)
+            return ItemTable(items)
         }
         // The vault is closed by now: the user may read for an hour.
         try table?.write()
@@ -126,7 +125,7 @@ struct Find: ParsableCommand {
     private func query(for itemClass: ItemClass) -> Query? {
         var query = Query(
             itemClass, label: label, userAttributes: Dictionary(userAttributes.map { ($0.name, $0.value) }) { $1 })
-        query.text = text
+        query.text = words.isEmpty ? nil : words.joined(separator: " ")
         query.returnsSecrets = reveal
         if let limit { query.limit = .count(limit) }
         if let service {
