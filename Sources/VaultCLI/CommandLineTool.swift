@@ -198,7 +198,8 @@ struct VaultCommand: ParsableCommand {
             CommandGroup(
                 name: "Every day",
                 subcommands: [
-                    Init.self, Add.self, SetItem.self, Get.self, Find.self, Browse.self, Edit.self, Update.self,
+                    Init.self, Add.self, SetItem.self, Get.self, Show.self, Find.self, Browse.self, Edit.self,
+                    Update.self,
                     Delete.self,
                     Copy.self,
                     Otp.self, Generate.self,

@@ -6,7 +6,7 @@ internal import VaultStorage
 internal import VaultFormat
 
 /// An item in the format of `--json`: stable keys, times in RFC 3339, no secret. Absent values, including empty texts
-/// and port 0, have no key.
+/// and lists, and port 0, have no key.
 struct ItemOutput: Encodable {
     let item: Item
     /// The version, if there are several.
@@ -17,6 +17,7 @@ struct ItemOutput: Encodable {
         case service, account, label, comment, description, attributes, fields, accessible, presence, synchronizable,
             group, created, modified, version
         case id, isCurrent
+        case title, place, host, user, urls, notes, folder, tags, kind
         case protocolName = "protocol"
         case port, path, domain
     }
@@ -40,6 +41,7 @@ struct ItemOutput: Encodable {
         try container.encodeIfPresent(item.record?.version, forKey: .version)
         try container.encodeIfPresent(item.record?.id.uuidString.lowercased(), forKey: .id)
         if let version { try container.encode(version.isCurrent, forKey: .isCurrent) }
+        try encodeFace(to: &container)
         guard item.itemClass == .internetPassword else { return }
         let name = item[.protocolName]?.text.map(ProtocolNames.name)
         try container.encodeIfPresent(name?.present, forKey: .protocolName)
@@ -48,7 +50,28 @@ struct ItemOutput: Encodable {
         try container.encodeIfPresent(item[.securityDomain]?.text?.present, forKey: .domain)
     }
 
-    /// Returns the object as JSON; a secret stays in locked memory until it is written.
+    private func encodeFace(to container: inout KeyedEncodingContainer<Key>) throws {
+        let face = ItemFace(item)
+        try container.encode(face.title, forKey: .title)
+        try container.encodeIfPresent(face.place.present, forKey: .place)
+        try container.encodeIfPresent(face.host?.text, forKey: .host)
+        try container.encodeIfPresent(face.user.present, forKey: .user)
+        if !face.urls.isEmpty { try container.encode(face.urls, forKey: .urls) }
+        try container.encodeIfPresent(face.comment, forKey: .notes)
+        try container.encodeIfPresent(face.folder, forKey: .folder)
+        if !face.tags.isEmpty { try container.encode(face.tags, forKey: .tags) }
+        try container.encodeIfPresent(face.kind, forKey: .kind)
+    }
+
+    /// Writes the object to standard output.
+    func write(revealing: Bool) throws {
+        try json(revealing: revealing ? item.openedSecret() : nil).withBytes { try Output.write($0) }
+        try Output.write("\n")
+    }
+
+    /// Returns the object as JSON; secrets stay in locked memory until they are written.
+    ///
+    /// - Parameter secret: `nil` for neither the secret nor the fields that came with it.
     func json(revealing secret: Secret?) throws -> SecretBytes {
         let object = try Output.encoded(self)
         guard let secret else { return try SecretBytes(copying: object.span) }
@@ -57,6 +80,7 @@ struct ItemOutput: Encodable {
         try text.append(object.dropLast())
         try text.append(",")
         try text.append(member: secret)
+        try text.append(fieldSecretsOf: item)
         try text.append("}")
         return try text.take()
     }
@@ -66,6 +90,18 @@ extension SecretBuffer {
     /// Appends UTF-8 as the content of a JSON string (RFC 8259), safe for a terminal.
     mutating func append(shownEscaping bytes: Span<UInt8>) throws(CryptoError) {
         try append(escaping: bytes) { $0.isObeyed }
+    }
+
+    /// Appends the fields that came with an item as a member of a JSON object, behind another member.
+    mutating func append(fieldSecretsOf item: Item?) throws {
+        let fields = item?.fields.sorted { $0.key < $1.key } ?? []
+        for (place, field) in fields.enumerated() {
+            try append(place == 0 ? ",\"fieldSecrets\":{" : ",")
+            try append(Output.encoded(field.key))
+            try append(":{")
+            try append(member: field.value)
+            try append(place == fields.count - 1 ? "}}" : "}")
+        }
     }
 
     /// Appends a secret as a member of a JSON object.
@@ -116,7 +152,9 @@ extension Item {
     ]
 
     /// Returns an attribute by its name on the command line, or a user attribute.
-    func attribute(named name: String) -> String? {
+    ///
+    /// - Parameter isForPerson: whether a time is local.
+    func attribute(named name: String, isForPerson: Bool = false) -> String? {
         switch name {
         case "class": ClassOption(itemClass).rawValue
         case "service", "server": serviceName
@@ -132,8 +170,8 @@ extension Item {
         case "presence": String(asksForPresence)
         case "synchronizable": String(isSynchronizable)
         case "group": self[.accessGroup]?.text
-        case "created": (record?.created).map { Time($0).rfc3339 }
-        case "modified": (record?.modified).map { Time($0).rfc3339 }
+        case "created": (record?.created).map { Time($0).text(isForPerson: isForPerson) }
+        case "modified": (record?.modified).map { Time($0).text(isForPerson: isForPerson) }
         case "version": record.map { String($0.version) }
         default: userAttributes[name]
         }

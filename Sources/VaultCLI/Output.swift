@@ -113,6 +113,17 @@ extension Unicode.Scalar {
 }
 
 extension String {
+    /// The lines of the text, for a person: without characters that a terminal obeys, and with backslashes as they are.
+    /// A line break at the end begins no line.
+    var printableLines: [String] {
+        var lines = split(omittingEmptySubsequences: false) { $0 == "\n" || $0 == "\r\n" }
+        if lines.count > 1, lines.last?.isEmpty == true { lines.removeLast() }
+        return lines.map { line in
+            line.split(separator: "\\", omittingEmptySubsequences: false).map { String($0).printable }
+                .joined(separator: "\\")
+        }
+    }
+
     /// The text with escapes for characters that move a cursor or break a line.
     var printable: String {
         var output = ""

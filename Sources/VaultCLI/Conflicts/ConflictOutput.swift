@@ -75,14 +75,7 @@ extension ItemConflict {
                     try object.append(",")
                     try object.append(member: secret)
                 }
-                let fields = value.item?.fields.sorted { $0.key < $1.key } ?? []
-                for (place, field) in fields.enumerated() {
-                    try object.append(place == 0 ? ",\"fieldSecrets\":{" : ",")
-                    try object.append(Output.encoded(field.key))
-                    try object.append(":{")
-                    try object.append(member: field.value)
-                    try object.append(place == fields.count - 1 ? "}}" : "}")
-                }
+                try object.append(fieldSecretsOf: value.item)
             }
             try object.append(Array("}".utf8))
         }

@@ -66,7 +66,8 @@ struct DefaultsRead: ParsableCommand {
         }
         guard json else {
             let text = value.defaultsText
-            return try Output.line(Terminal.isTerminal(STDOUT_FILENO) ? text.printableLines : text)
+            let isSeen = Terminal.isTerminal(STDOUT_FILENO)
+            return try Output.line(isSeen ? text.printableLines.joined(separator: "\n") : text)
         }
         try Output.write(JSONText.escaped(Array(try value.json()).span).span)
         try Output.write("\n")
@@ -221,20 +222,5 @@ extension CommandError {
                 .failure, "the format cannot represent the value at '\(path.printable)'", hint: "--json can say null")
         case .notJSON: self.init(.damaged, "this is no JSON")
         }
-    }
-}
-
-extension String {
-    /// The text like ``printable``, with the line ends kept.
-    var printableLines: String {
-        split(separator: "\n", omittingEmptySubsequences: false).map { line in
-            let indent = line.prefix { $0 == " " }
-            return indent + String(line.dropFirst(indent.count)).unescapedPrintable
-        }.joined(separator: "\n")
-    }
-
-    /// The text without characters that a terminal obeys; backslashes stay unescaped.
-    private var unescapedPrintable: String {
-        split(separator: "\\", omittingEmptySubsequences: false).map { String($0).printable }.joined(separator: "\\")
     }
 }

@@ -12,9 +12,9 @@ struct Get: PlainCommand {
         abstract: "Print an item's secret, or an attribute of it.",
         discussion: """
             Writes the secret's exact bytes; a newline follows only on a terminal. If two devices changed the item \
-            concurrently, a note says so on standard error, if that is a terminal.
-            """,
-        aliases: ["show"])
+            concurrently, a note says so on standard error, if that is a terminal. 'vault show' prints all other parts \
+            of the item.
+            """)
 
     @OptionGroup var vault: VaultOptions
     @OptionGroup var selection: ItemSelection
@@ -27,7 +27,7 @@ struct Get: PlainCommand {
     @Flag(help: "Print the item as JSON.")
     var json = false
 
-    @Flag(help: "With --json: include the secret.")
+    @Flag(help: "With --json: include the secrets.")
     var reveal = false
 
     @Flag(help: "Write the secret to a terminal even if it is not text.")
@@ -55,17 +55,15 @@ struct Get: PlainCommand {
             let needsSecret = attribute == nil && part.field == nil && (!json || reveal)
             let item = try selection.only(in: vault, secrets: needsSecret)
             if let attribute {
-                guard let value = item.attribute(named: attribute) else {
+                let isSeen = Terminal.isTerminal(STDOUT_FILENO)
+                guard let value = item.attribute(named: attribute, isForPerson: isSeen) else {
                     throw CommandError(
                         .notFound, "the item has no such attribute",
                         hint: NearMiss.hint(attribute: attribute, of: item))
                 }
-                try Output.line(Terminal.isTerminal(STDOUT_FILENO) ? value.printable : value)
+                try Output.line(isSeen ? value.printableLines.joined(separator: "\n") : value)
             } else if json {
-                try ItemOutput(item: item).json(revealing: reveal ? item.openedSecret() : nil).withBytes {
-                    try Output.write($0)
-                }
-                try Output.write("\n")
+                try ItemOutput(item: item).write(revealing: reveal)
             } else {
                 try part.secret(of: item).show(force: force)
             }
