@@ -78,6 +78,40 @@ struct BrowserTests {
         #expect(browser.search == "nothing like it")
     }
 
+    @Test func `a wrong letter is forgiven where the search would find nothing`() throws {
+        var browser = Browser()
+        browser.show(try items([("github.com", "ada"), ("gitlab.com", "bob"), ("mail", "ada")]))
+        for (typed, service) in [("gihtub", "github.com"), ("gitlsb ob", "gitlab.com"), ("mial ada", "mail")] {
+            type(typed, into: &browser)
+            #expect(browser.count == 1 && browser.selectedItem?.service == service, "\(typed)")
+            _ = browser.take(.escape)
+        }
+        // With a result, nothing else is guessed; and two letters are too many.
+        for (typed, count) in [("gith", 1), ("gxxhub", 0), ("mxl", 0)] {
+            type(typed, into: &browser)
+            #expect(browser.count == count, "\(typed)")
+            _ = browser.take(.escape)
+        }
+    }
+
+    @Test(arguments: [
+        (30, ["Mail of work  ada"]), (60, ["Mail of work", "ada"]), (80, ["Mail of work", "ada", "mail.example"]),
+        (120, ["Mail of work", "ada", "mail.example", "behind the door"]),
+    ])
+    func `a row shows as many parts as there is room for`(_ columns: Int, _ parts: [String]) throws {
+        let vault = try Vault.inMemory()
+        try vault.add(
+            Item(
+                .internetPassword(server: "mail.example", account: "ada"),
+                attributes: [.label: "Mail of work", .comment: "behind\nthe door"], secret: "x"))
+        var browser = Browser()
+        browser.resize(rows: 5, columns: columns)
+        browser.show(try vault.copyMatching(Query(.internetPassword)))
+        let row = try #require(text(browser.rows()).dropFirst().first)
+        let cells = row.dropFirst(2).split(separator: "   ").map { $0.trimmingCharacters(in: .whitespaces) }
+        #expect(cells.filter { !$0.isEmpty } == parts)
+    }
+
     @Test func `what is selected stays so when the list changes, and is marked without colour`() throws {
         var browser = Browser()
         let all = try items([("a", "1"), ("b", "2"), ("c", "3")])

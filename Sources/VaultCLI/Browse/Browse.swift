@@ -10,8 +10,8 @@ struct Browse: ParsableCommand {
         commandName: "browse",
         abstract: "Browse the vault on the whole screen.",
         discussion: """
-            Typed text is searched for. Enter shows the selected item's secrets until the next key, ^Y copies the \
-            secret, ^E asks for a new secret, ^D deletes the item and ^Z restores a deleted item; Esc or ^C ends the \
+            Typed words are searched for, as 'vault find' does; one wrong letter is forgiven. Enter shows the selected \
+            item with its secrets until the next key, ^Y copies the secret, ^E asks for a new secret, ^D deletes the item and ^Z restores a deleted item; Esc or ^C ends the \
             command. The command also ends when the agent locks the vault, and after five minutes without a key.
             """)
 
@@ -33,12 +33,12 @@ struct Browse: ParsableCommand {
 
 /// A browser on a screen, for a store.
 private struct BrowseSession: ~Copyable {
-    private let store: any OpenVault
+    private let store: any CommandVault
     private let screen: Screen
     private var browser = Browser()
     private var deleted: [Item] = []
 
-    init(_ store: any OpenVault) throws {
+    init(_ store: any CommandVault) throws {
         self.store = store
         screen = try Screen.open()
     }
@@ -94,24 +94,19 @@ private struct BrowseSession: ~Copyable {
             // Other keys have nothing to show.
             items += found.filter { $0.itemClass != .key || Passkey($0) != nil }
         }
-        let keyed = items.map { (service: $0.serviceName, account: $0.accountName, item: $0) }
-        browser.show(keyed.sorted { ($0.service, $0.account) < ($1.service, $1.account) }.map(\.item))
+        browser.show(ItemTable.sorted(items).map(\.item))
     }
 
     private mutating func perform(_ action: Browser.Action) throws {
         switch action {
         case .quit: break
         case .reveal(let item):
-            if let passkey = Passkey(item) { return browser.reveal(try parts(of: passkey)) }
-            let opened = try opened(item)
-            var parts = opened.secret.map { [(name: "secret", secret: $0)] } ?? []
-            for name in opened.fields.keys.sorted() {
-                if let field = opened.fields[name] { parts.append((name.printable, field)) }
-            }
-            browser.reveal(parts)
+            browser.reveal(try ShownItem(item, in: store, .revealed).parts)
         case .copy(let item):
             try checkIsNoPasskey(item)
-            guard let secret = try item.openedSecret() else { throw CommandError(.notFound, "the item has no secret") }
+            guard let secret = try ItemFace(item).openedSecret() else {
+                throw CommandError(.notFound, "the item has no secret")
+            }
             guard !secret.withBytes({ OneTimePassword.isURI($0) }) else {
                 throw CommandError.usage("a seed of one-time passwords: 'vault otp --copy' copies the password")
             }
@@ -131,7 +126,7 @@ private struct BrowseSession: ~Copyable {
             browser.message = "changed"
         case .delete(let item):
             // The whole item is kept for the undo, until this program ends.
-            let whole = try opened(item)
+            let whole = try store.opened(item)
             try store.delete(whole)
             deleted.append(whole)
             browser.message = "deleted; ^Z brings it back"
@@ -150,23 +145,6 @@ private struct BrowseSession: ~Copyable {
         guard Passkey(item) == nil else {
             throw CommandError.usage("a passkey: sites use its key through a browser, and nothing shows or changes it")
         }
-    }
-
-    private func parts(of passkey: Passkey) throws -> [(name: String, secret: Secret)] {
-        let texts = [
-            ("site", passkey.relyingParty), ("user", passkey.names.user), ("display name", passkey.names.display),
-            ("credential", Base64URL.encoded(passkey.credentialID)),
-            ("created", (passkey.item.record?.created).map { Time($0).text } ?? ""),
-        ]
-        return try texts.filter { !$0.1.isEmpty }.map { ($0.0, try Secret(copying: $0.1)) }
-    }
-
-    /// Returns the item with its secrets.
-    private func opened(_ item: Item) throws -> Item {
-        guard let record = item.record else { throw VaultError.itemNotFound }
-        let query = Query(persistentReference: record.persistentReference).with(\.returnsSecrets, true)
-        guard let opened = try store.first(query) else { throw VaultError.itemNotFound }
-        return opened
     }
 
     /// Restores an item: under its old identifier if the vault keeps older versions, else as a new item.

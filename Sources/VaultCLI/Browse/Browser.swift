@@ -18,10 +18,16 @@ struct Browser {
 
     private struct Entry {
         let item: Item
-        let service: String
-        let account: String
-        /// The searched text, in lower case.
-        let text: String
+        /// The parts that a row shows, each on one line.
+        let title, user, place, notes: String
+        let text: SearchedText
+
+        init(_ item: Item) {
+            let face = ItemFace(item)
+            (self.item, text) = (item, SearchedText(face))
+            (title, user, place) = (face.title.printable, face.user.printable, face.place.printable)
+            notes = face.comment?.printableLines.joined(separator: " ") ?? ""
+        }
     }
 
     private enum Mode {
@@ -47,13 +53,7 @@ struct Browser {
     /// Shows these items in the given order, and keeps the selection.
     mutating func show(_ items: [Item]) {
         let old = selectedItem?.record?.id
-        entries = items.map { item in
-            let (service, account) = (item.serviceName.printable, item.accountName.printable)
-            let label = item[.label]?.displayText ?? ""
-            return Entry(
-                item: item, service: service, account: account,
-                text: (service + "\n" + account + "\n" + label).lowercased())
-        }
+        entries = items.map(Entry.init)
         mode = .list
         filter()
         if let old, let place = matching.firstIndex(where: { entries[$0].item.record?.id == old }) { selected = place }
@@ -67,8 +67,10 @@ struct Browser {
     var count: Int { matching.count }
 
     private mutating func filter() {
-        let words = search.lowercased().split(separator: " ")
-        matching = entries.indices.filter { index in words.allSatisfy { entries[index].text.contains($0) } }
+        let words = SearchWords(search)
+        matching = entries.indices.filter { words.areIn(entries[$0].text) }
+        // A mistake is forgiven only where it would find nothing.
+        if matching.isEmpty { matching = entries.indices.filter { words.areNearlyIn(entries[$0].text) } }
         selected = min(selected, max(0, matching.count - 1))
     }
 
@@ -178,13 +180,15 @@ struct Browser {
         let entry = entries[matching[index]]
         // The selection has a visible mark, besides its style.
         let mark = index == selected ? "> " : "  "
-        let room = size.columns - 2
-        let text: String
-        if room < 40 {
-            text = (entry.account.isEmpty ? entry.service : entry.service + "  " + entry.account).fitted(to: room)
-        } else {
-            let width = room * 3 / 5
-            text = entry.service.fitted(to: width - 2) + "  " + entry.account.fitted(to: room - width)
+        var room = size.columns - 2
+        var text = ""
+        // A narrow screen leaves out what is furthest to the right, and the title has the most room.
+        let columns = [entry.title, entry.user, entry.place, entry.notes].prefix(max(1, room / 20))
+        for (place, column) in columns.enumerated() {
+            let rest = columns.count - place
+            let width = place == 0 ? room * 2 / (rest + 1) : room / rest
+            text += rest == 1 ? column.fitted(to: room) : column.fitted(to: width - 2) + "  "
+            room -= width
         }
         return Row(mark + text, index == selected ? .reverse : .plain)
     }
