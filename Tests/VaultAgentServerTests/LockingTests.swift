@@ -57,6 +57,18 @@ struct LockingTests {
         #expect(try client.copyMatching(query).first?.secret?.text == "two")
     }
 
+    @Test func `a search that finds nothing is no use`() throws {
+        let agent = try TestAgent()
+        let client = try agent.unlocked()
+        try client.add(.generic("mail"))
+        for service in ["mail", "missing"] {
+            agent.clock.pass(.seconds(400))
+            _ = try? client.copyMatching(Query(.genericPassword, service: service))
+        }
+        agent.clock.pass(.seconds(400))
+        #expect(try client.status().state == .locked)
+    }
+
     @Test func `it locks when nobody has used it for ten minutes, and asking for its state is no use`() throws {
         let agent = try TestAgent()
         let client = try agent.unlocked()

@@ -132,13 +132,15 @@ extension CopyMatchingRequest: VaultRequest {
     }
 
     func replies(to caller: Caller, from answers: Answers) throws(VaultError) -> [ItemsReply] {
-        let items = try answers.use(caller) { vault throws(VaultError) in try vault.copyMatching(value) }
+        let items = try answers.keeper.search(caller.groups) { vault throws(VaultError) in
+            try caller.view(of: vault).copyMatching(value)
+        }
         return try answers.found(items, value, caller)
     }
 
     func repliesAtOnce(to caller: Caller, from answers: Answers) throws(VaultError) -> [ItemsReply]? {
         guard !answers.keeper.isLockDue else { return nil }
-        let items = try answers.keeper.useAtOnce(caller.groups) { vault throws(VaultError) in
+        let items = try answers.keeper.searchAtOnce(caller.groups) { vault throws(VaultError) in
             try caller.view(of: vault).copyMatchingAtOnce(value)
         }
         guard let items else { return nil }

@@ -68,6 +68,22 @@ final class VaultKeeper: Sendable {
         return try useAtOnce(groups, body)
     }
 
+    /// Runs a search. One that finds nothing does not keep the vault open: programs look for what they never stored, for
+    /// as long as they run.
+    func search<R>(_ groups: AccessGroups, _ body: (Vault) throws(VaultError) -> R) throws(VaultError) -> R {
+        lockIfDue()
+        return try searchAtOnce(groups, body)
+    }
+
+    /// Does the work of ``search(_:_:)`` after a check of the limits.
+    func searchAtOnce<R>(
+        _ groups: AccessGroups, _ body: (Vault) throws(VaultError) -> R
+    ) throws(VaultError) -> R {
+        let found = try useUnasked(groups, body)
+        state.withLock { $0.lastUse = settings.clock.now }
+        return found
+    }
+
     /// Does the work of ``use(_:_:)`` after a check of the limits.
     ///
     /// - Parameter counts: whether the request keeps the vault open.
