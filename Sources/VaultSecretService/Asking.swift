@@ -8,10 +8,20 @@ struct Asking {
     private var refusals = Refusals()
     private let beginning = ContinuousClock.now
 
+    private var askedForCollections: Duration?
+
     private var sinceBeginning: Duration { beginning.duration(to: .now) }
 
     /// Whether the user has refused the client so often that it has to rest.
     mutating func isResting(_ client: DoorClient) -> Bool { refusals.isResting([client.name], at: sinceBeginning) }
+
+    /// Whether programs that ask which collections there are may have the user asked: once in 30 seconds.
+    mutating func mayAskForCollections() -> Bool {
+        let now = sinceBeginning
+        if let last = askedForCollections, now - last < .seconds(30) { return false }
+        askedForCollections = now
+        return true
+    }
 
     mutating func begin(_ question: Question) { self.question = question }
 

@@ -45,8 +45,8 @@ struct ServicePrompt {
 struct LockedSearch {
     let owner: String
     let attributes: ProgramAttributes
-    /// The group searched; `nil` for all collections.
-    let group: String?
+    /// The collection searched; `nil` for all.
+    let collection: CollectionName?
 }
 
 /// The clients, and the objects that the service keeps for each of them until it disconnects.
@@ -164,16 +164,16 @@ struct ClientHoldings {
 
     /// Returns the number of the placeholder of a search until the vault is unlocked.
     mutating func standIn(
-        for attributes: ProgramAttributes, in group: String?, _ client: ServiceClient
+        for attributes: ProgramAttributes, in collection: CollectionName?, _ client: ServiceClient
     ) throws(ServiceRefusal) -> Int {
         guard clients[client.name] != nil else { throw .denied }
         let known = searches.first {
-            $0.value.owner == client.name && $0.value.attributes == attributes && $0.value.group == group
+            $0.value.owner == client.name && $0.value.attributes == attributes && $0.value.collection == collection
         }
         if let known { return known.key }
         try makeRoomForSearch(client.program)
         let number = nextNumber()
-        searches[number] = LockedSearch(owner: client.name, attributes: attributes, group: group)
+        searches[number] = LockedSearch(owner: client.name, attributes: attributes, collection: collection)
         return number
     }
 

@@ -21,7 +21,7 @@ extension SecretService {
             guard let view = viewAtOnce(for: client), view.isUnlocked,
                 let properties = properties(of: object, view, client)
             else { return false }
-            try answer(message, call, ServiceCall.Kind(object), properties)
+            try answer(message, try asked(message, call), ServiceCall.Kind(object), properties)
         case .closeSession:
             guard case .session(let number) = object, let session = holdings.session(number) else {
                 throw .noSuchObject
@@ -40,22 +40,30 @@ extension SecretService {
         return true
     }
 
-    func answer(
-        _ message: BusMessage, _ call: ServiceCall, _ kind: ServiceCall.Kind,
+    /// Reads what `Get` and `GetAll` ask for.
+    ///
+    /// - Returns: `name`: `nil` for all properties.
+    private func asked(
+        _ message: BusMessage, _ call: ServiceCall
+    ) throws(ServiceRefusal) -> (interface: String, name: String?) {
+        try reading { () throws(BusError) in (try message.text(), call == .get ? try message.text() : nil) }
+    }
+
+    private func answer(
+        _ message: BusMessage, _ asked: (interface: String, name: String?), _ kind: ServiceCall.Kind,
         _ properties: [(name: String, value: BusValue)]
     ) throws(ServiceRefusal) {
-        let interface = try reading { () throws(BusError) in try message.text() }
-        guard interface == kind.interface || call == .getAll && interface.isEmpty else {
+        let (interface, name) = asked
+        guard interface == kind.interface || name == nil && interface.isEmpty else {
             // Every object has the standard interfaces, and none of those has a property here.
-            guard interface.hasPrefix("org.freedesktop.DBus."), call == .getAll else {
+            guard interface.hasPrefix("org.freedesktop.DBus."), name == nil else {
                 throw .invalid("the object has no such interface")
             }
             return try reply(message) { answer throws(BusError) in try answer.append([]) }
         }
-        guard call == .get else {
+        guard let name else {
             return try reply(message) { answer throws(BusError) in try answer.append(properties) }
         }
-        let name = try reading { () throws(BusError) in try message.text() }
         guard let value = properties.first(where: { $0.name == name })?.value else {
             throw .invalid("the object has no such property")
         }
@@ -68,8 +76,10 @@ extension SecretService {
     ) async throws(ServiceRefusal) {
         switch call {
         case .get, .getAll:
+            let asked = try asked(message, call)
+            if object == .service, asked.name == "Collections" { await askForCollections(client) }
             let properties = try await loadedProperties(of: object, client)
-            try answer(message, call, ServiceCall.Kind(object), properties)
+            try answer(message, asked, ServiceCall.Kind(object), properties)
         case .set: try await set(message, object, client)
         case .openSession: try await openSession(message, client)
         case .searchItems: try await searchItems(message, object, client)

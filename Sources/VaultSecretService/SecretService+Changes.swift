@@ -27,7 +27,7 @@ extension SecretService {
     func follow(_ changes: ChangeSequence, _ view: VaultView) {
         let task = Task { [weak view] in
             // Reports of deleted items name their collections.
-            if let view { _ = try? await list(view) }
+            if let view, (try? await list(view)) != nil { await completeRecords(view) }
             for await change in changes {
                 guard let view, !view.isClosed else { return }
                 await heard(change, view)
@@ -49,8 +49,8 @@ extension SecretService {
         case .many:
             view.forget()
             _ = try? await list(view)
-            for group in view.list?.groups ?? [] {
-                signal(.collectionChanged, at: .service, .collection(.group(group)), view)
+            for group in view.groups {
+                signal(.collectionChanged, at: .service, .collection(view.collection(group)), view)
             }
             noteLists(view)
         case .added, .updated:
@@ -67,20 +67,22 @@ extension SecretService {
     ///
     /// - Parameter group: the collection of the item before, if the view may have forgotten it.
     func noteDeleted(_ id: UUID, in group: String? = nil, _ view: VaultView) {
-        let (group, count) = (group ?? view.group(of: id), view.list?.groups.count)
+        let (group, count) = (group ?? view.group(of: id), view.groups.count)
         view.drop(id)
         view.note { $0.remove(id) }
+        if let record = view.records?.first(where: { $0.value.id == id }) { view.note(nil, of: record.key) }
         guard let group else {
             // The item may have been the last one of a collection.
-            if view.list?.groups.count != count { noteLists(view) }
+            if view.groups.count != count { noteLists(view) }
             return
         }
-        signal(.itemDeleted, at: .collection(.group(group)), .item(.group(group), id), view)
+        let collection = view.collection(group)
+        signal(.itemDeleted, at: .collection(collection), .item(collection, id), view)
         noteLists(view)
     }
 
     private func heard(of id: UUID, _ itemClass: ItemClass, isNew: Bool, _ view: VaultView) async {
-        let group = view.group(of: id)
+        let formerGroup = view.group(of: id)
         if !isNew { view.drop(id) }
         var (era, moment) = (view.era, view.moment)
         var served = view[id]
@@ -96,43 +98,47 @@ extension SecretService {
             }
             // An item that requires the user's consent from now on is missing as well, though the vault is unlocked.
             if items?.isEmpty == true, await isUnlockedNow(view), era == view.era {
-                return noteDeleted(id, in: group, view)
+                return noteDeleted(id, in: formerGroup, view)
             }
             guard era == view.era else { return }
             if let record = items?.first, record[.service]?.text == CollectionRecord.service {
-                let (group, record) = (record[.accessGroup]?.text ?? "", CollectionRecord(record))
-                view.note { $0.records[group] = record }
+                let record = (group: record[.accessGroup]?.text ?? "", properties: CollectionRecord(record))
+                view.note(record.properties, of: record.group)
+                if !record.properties.isReadableLocked { await completeRecords(view) }
                 return noteLists(view)
             }
             served = items?.first.flatMap { ServedItem($0) }
             if let served { view.keep(served, as: moment) }
         }
-        guard let served, case .group(let group) = served.collection, era == view.era else { return }
+        guard let served, era == view.era else { return }
+        let group = served.group
         let old = view.list?.group(of: id)
         view.note { $0.insert(id, itemClass, group) }
-        let collection = ServiceObject.collection(served.collection)
+        let (collection, object) = (ServiceObject.collection(view.collection(group)), view.object(of: served))
         if let old, old != group {
-            signal(.itemDeleted, at: .collection(.group(old)), .item(.group(old), id), view)
+            let collection = view.collection(old)
+            signal(.itemDeleted, at: .collection(collection), .item(collection, id), view)
         }
         let wasThere = old == group && !isNew
-        signal(wasThere ? .itemChanged : .itemCreated, at: collection, served.object, view)
+        signal(wasThere ? .itemChanged : .itemCreated, at: collection, object, view)
         if wasThere {
             signalProperties(
                 [
                     ("Label", .text(served.label)), ("Attributes", .texts(served.attributes.values)),
                     ("Modified", .longNumber(served.record.modified.wholeSeconds)),
-                ], of: served.object, view)
+                ], of: object, view)
         } else {
             noteLists(view)
         }
+        if view.records?[group] == nil { await completeRecords(view) }
     }
 
     func noteLocked(_ view: VaultView) {
         guard view.isUnlocked else { return }
-        let groups = view.list?.groups ?? []
+        let collections = Set((view.groups + [view.home]).map(view.collection))
         view.turn(isUnlocked: false)
-        for group in Set(groups + [view.home]) {
-            signalProperties([("Locked", .flag(true))], of: .collection(.group(group)), view)
+        for collection in collections {
+            signalProperties([("Locked", .flag(true))], of: .collection(collection), view)
         }
         noteLists(view)
     }
@@ -144,11 +150,12 @@ extension SecretService {
         // The pending question is settled.
         asking.stop()
         return Task {
-            let groups = (try? await list(view))?.groups ?? []
+            _ = try? await list(view)
             // If the vault was locked meanwhile, clients were notified of that, which takes precedence.
             guard view.isUnlocked else { return }
-            for group in Set(groups + [view.home]) {
-                signalProperties([("Locked", .flag(false))], of: .collection(.group(group)), view)
+            await completeRecords(view)
+            for group in Set(view.groups + [view.home]) {
+                signalProperties([("Locked", .flag(false))], of: .collection(view.collection(group)), view)
             }
             noteLists(view)
         }
@@ -174,29 +181,17 @@ extension SecretService {
     private func readList(
         _ view: VaultView, as moment: VaultView.Moment
     ) async throws(ServiceRefusal) -> ItemList {
+        try await records(view)
         var list = ItemList()
-        for record in try await records(view) {
-            list.records[record[.accessGroup]?.text ?? ""] = CollectionRecord(record)
-        }
         for itemClass in ServedItem.classes {
             var query = Query(itemClass)
             query.complete()
             for item in try await items(query, view).compactMap({ ServedItem($0) }) {
-                guard case .group(let group) = item.collection else { continue }
-                list.insert(item.id, itemClass, group)
+                list.insert(item.id, itemClass, item.group)
                 view.keep(item, as: moment)
             }
         }
         return list
-    }
-
-    private func records(_ view: VaultView) async throws(ServiceRefusal) -> [Item] {
-        do throws(VaultError) {
-            return try await view.agent.copyMatching(CollectionRecord.query())
-        } catch {
-            guard error != .itemNotFound else { return [] }
-            throw await refusal(error, view)
-        }
     }
 
     /// Schedules the signal with whole lists, rather than sending it for each change.
@@ -213,13 +208,14 @@ extension SecretService {
 
     private func sendLists(_ view: VaultView) async {
         guard view.isUnlocked, let list = try? await list(view) else {
-            signalProperties([("Items", .paths([]))], of: .collection(.group(view.home)), view, isList: true)
+            signalProperties([("Items", .paths([]))], of: .collection(view.collection(view.home)), view, isList: true)
             return
         }
-        signalProperties([("Collections", .paths(collections(list, view)))], of: .service, view, isList: true)
-        for group in Set(list.groups + [view.home]) {
-            let items = list.ids(in: group).map { ServiceObject.item(.group(group), $0).path }
-            signalProperties([("Items", .paths(items))], of: .collection(.group(group)), view, isList: true)
+        signalProperties([("Collections", .paths(collections(view)))], of: .service, view, isList: true)
+        for group in Set(view.groups + [view.home]) {
+            let collection = view.collection(group)
+            let items = list.ids(in: group).map { ServiceObject.item(collection, $0).path }
+            signalProperties([("Items", .paths(items))], of: .collection(collection), view, isList: true)
         }
     }
 

@@ -60,9 +60,8 @@ extension SecretService {
             paths = memory(of: client).search(attributes).map { ServiceObject.item(.session, $0).path }
         }
         guard collection != .session else { return (paths, []) }
-        let group: String? = if case .group(let name)? = collection { name } else { nil }
-        if let found = try await findNow(attributes, in: group, client) {
-            paths += found.items.map(\.object.path)
+        if let found = try await findNow(attributes, in: collection, client) {
+            paths += found.paths
             // Items that can be read while locked are a sufficient answer.
             if found.isAll || !paths.isEmpty { return (paths, []) }
         } else if !paths.isEmpty || !house.hasVault {
@@ -71,11 +70,21 @@ extension SecretService {
         // A locked vault never answers "not found": a program that believes it makes a new key, which replaces the old
         // one when the vault is unlocked a moment later. Clients wait 25 seconds for an answer.
         if await askAside(client) == .done,
-            let found = try await findNow(attributes, in: group, client), found.isAll
+            let found = try await findNow(attributes, in: collection, client), found.isAll
         {
-            return (found.items.map(\.object.path), [])
+            return (found.paths, [])
         }
         return ([], [try standIn(for: attributes, in: collection, client).path])
+    }
+
+    /// Asks the user for a vault that was not unlocked yet, whose collections nothing tells: a program that misses its
+    /// own makes another one. `GetAll` asks nobody, since every program of libsecret begins with it.
+    func askForCollections(_ client: ServiceClient) async {
+        if let view = try? await view(for: client) {
+            guard !(await isUnlocked(view)), !view.wasOpened else { return }
+        }
+        guard house.hasVault, asking.mayAskForCollections() else { return }
+        _ = await askAside(client)
     }
 
     private func askAside(_ client: ServiceClient) async -> PromptOutcome? {
@@ -85,12 +94,13 @@ extension SecretService {
 
     /// Searches without asking the user; `nil` if no agent runs.
     private func findNow(
-        _ attributes: ProgramAttributes, in group: String?, _ client: ServiceClient
-    ) async throws(ServiceRefusal) -> (items: [ServedItem], isAll: Bool)? {
+        _ attributes: ProgramAttributes, in collection: CollectionName?, _ client: ServiceClient
+    ) async throws(ServiceRefusal) -> (paths: [String], isAll: Bool)? {
         do throws(ServiceRefusal) {
             let view = try await view(for: client)
             _ = await isUnlocked(view)
-            return try await find(attributes, in: group, view)
+            let found = try await find(attributes, in: collection, view)
+            return (found.items.map { view.object(of: $0).path }, found.isAll)
         } catch {
             guard error == .isLocked || error == .noVault else { throw error }
             return nil
@@ -111,7 +121,7 @@ extension SecretService {
             let view = try await unlockedView(for: client)
             // While locked, every name may exist.
             collection = try await self.collection(of: object, client)
-            guard case .group(let group) = collection else { throw .noSuchObject }
+            guard let group = view.group(of: collection) else { throw .noSuchObject }
             made = try await store(new, in: group, view)
         }
         try reply(message) { answer throws(BusError) in
@@ -189,7 +199,7 @@ extension SecretService {
             // The client may read the item and the list before the watch has reported the change.
             view.keep(stored: served, as: moment)
             view.note { $0.insert(served.id, stored.itemClass, group) }
-            return served.object
+            return view.object(of: served)
         } catch { throw await refusal(error, view) }
     }
 

@@ -29,8 +29,7 @@ extension SecretService {
     func standIn(
         for attributes: ProgramAttributes, in collection: CollectionName?, _ client: ServiceClient
     ) throws(ServiceRefusal) -> ServiceObject {
-        let group: String? = if case .group(let name)? = collection { name } else { nil }
-        let number = try holdings.standIn(for: attributes, in: group, client)
-        return .search(.group(group ?? viewAtOnce(for: client)?.home ?? "default"), number)
+        let number = try holdings.standIn(for: attributes, in: collection, client)
+        return .search(collection ?? viewAtOnce(for: client).map { $0.collection($0.home) } ?? .login, number)
     }
 }

@@ -8,9 +8,9 @@ extension SecretService {
         of object: ServiceObject, _ view: VaultView, _ client: ServiceClient
     ) -> [(name: String, value: BusValue)]? {
         switch object {
-        case .service: return view.list.map { [("Collections", .paths(collections($0, view)))] }
+        case .service: return view.list == nil ? nil : [("Collections", .paths(collections(view)))]
         case .alias(let name):
-            guard let list = view.list, let target = target(of: name, list, view) else { return nil }
+            guard view.list != nil, let target = target(of: name, view) else { return nil }
             return properties(of: .collection(target), view, client)
         case .collection(.session):
             let ids = memory(of: client).order
@@ -18,12 +18,14 @@ extension SecretService {
                 ("Items", .paths(ids.map { ServiceObject.item(.session, $0).path })), ("Label", .text("Session")),
                 ("Locked", .flag(false)), ("Created", .longNumber(0)), ("Modified", .longNumber(0)),
             ]
-        case .collection(.group(let group)):
-            guard let list = view.list, group == view.home || list.groups.contains(group) else { return nil }
+        case .collection(let name):
+            guard let list = view.list, let group = view.group(of: name),
+                group == view.home || view.groups.contains(group)
+            else { return nil }
             return properties(ofGroup: group, list, view)
         case .item(.session, let id): return memory(of: client).entries[id]?.properties
         case .item(let collection, let id):
-            guard let item = view[id], item.collection == collection else { return nil }
+            guard let item = view[id], item.group == view.group(of: collection) else { return nil }
             return item.properties
         case .search, .session, .prompt: return nil
         }
@@ -32,29 +34,40 @@ extension SecretService {
     private func properties(
         ofGroup group: String, _ list: ItemList, _ view: VaultView
     ) -> [(name: String, value: BusValue)] {
-        let record = list.records[group]
+        let (record, collection) = (view.records?[group], view.collection(group))
         return [
-            ("Items", .paths(list.ids(in: group).map { ServiceObject.item(.group(group), $0).path })),
-            ("Label", .text(label(of: group, list, view))), ("Locked", .flag(false)),
+            ("Items", .paths(list.ids(in: group).map { ServiceObject.item(collection, $0).path })),
+            ("Label", .text(label(of: group, view))), ("Locked", .flag(false)),
             ("Created", .longNumber(record?.created ?? 0)), ("Modified", .longNumber(record?.modified ?? 0)),
         ]
     }
 
-    func label(of group: String, _ list: ItemList, _ view: VaultView) -> String {
-        if let label = list.records[group]?.label, !label.isEmpty { return label }
+    func label(of group: String, _ view: VaultView) -> String {
+        if let label = view.records?[group]?.label, !label.isEmpty { return label }
         return group == view.home ? "Login" : group
     }
 
-    func collections(_ list: ItemList, _ view: VaultView) -> [String] {
-        let groups = [view.home] + list.groups.filter { $0 != view.home }
-        return groups.map { ServiceObject.collection(.group($0)).path } + [ServiceObject.collection(.session).path]
+    func collections(_ view: VaultView) -> [String] {
+        let groups = [view.home] + view.groups.filter { $0 != view.home }
+        return (groups.map(view.collection) + [.session]).map { ServiceObject.collection($0).path }
     }
 
-    /// The properties of a collection of a locked vault, which reveal nothing.
-    private static let lockedCollection: [(name: String, value: BusValue)] = [
-        ("Items", .paths([])), ("Label", .text("")), ("Locked", .flag(true)), ("Created", .longNumber(0)),
-        ("Modified", .longNumber(0)),
-    ]
+    /// The properties of a collection of a locked vault: those that its record tells once the vault was unlocked.
+    private func lockedProperties(
+        ofCollection object: ServiceObject, _ client: ServiceClient
+    ) async throws(ServiceRefusal) -> [(name: String, value: BusValue)] {
+        var (label, record): (String, CollectionRecord?) = ("", nil)
+        if let view = viewAtOnce(for: client), let records = try? await records(view),
+            let group = view.group(of: try await collection(of: object, client))
+        {
+            record = records[group]
+            if record != nil || view.wasOpened && group == view.home { label = self.label(of: group, view) }
+        }
+        return [
+            ("Items", .paths([])), ("Label", .text(label)), ("Locked", .flag(true)),
+            ("Created", .longNumber(record?.created ?? 0)), ("Modified", .longNumber(record?.modified ?? 0)),
+        ]
+    }
 
     /// Reads the properties of an object.
     func loadedProperties(
@@ -92,9 +105,12 @@ extension SecretService {
         let session = ServiceObject.collection(.session).path
         switch object {
         case .service:
-            let home = viewAtOnce(for: client)?.home ?? "default"
-            let stored = hasVault ? [ServiceObject.collection(.group(home)).path] : []
-            return [("Collections", .paths(stored + [session]))]
+            guard hasVault else { return [("Collections", .paths([session]))] }
+            guard let view = viewAtOnce(for: client) else {
+                return [("Collections", .paths([ServiceObject.collection(.login).path, session]))]
+            }
+            try await records(view)
+            return [("Collections", .paths(collections(view)))]
         case .collection(.session), .item(.session, _):
             // The session collection needs no vault.
             guard case .item(_, let id) = object else {
@@ -108,7 +124,7 @@ extension SecretService {
             return entry.properties
         case .collection, .alias:
             guard hasVault else { throw .noSuchObject }
-            return SecretService.lockedCollection
+            return try await lockedProperties(ofCollection: object, client)
         case .item, .search:
             guard hasVault else { throw .noSuchObject }
             // Items that stay readable after the first unlock still are.

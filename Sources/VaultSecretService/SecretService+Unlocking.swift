@@ -142,10 +142,10 @@ extension SecretService {
             (result, isDismissed) = (.paths(paths), !isDone)
         case .createCollection(let label, let alias):
             (result, isDismissed) = (.path("/"), true)
-            if isDone, let view = try? await unlockedView(for: client),
-                let made = try? await makeCollection(label, alias, view)
-            {
-                (result, isDismissed) = (.path(made.path), false)
+            if isDone, let view = try? await unlockedView(for: client) {
+                var made = await existing(label, alias, view)
+                if made == nil { made = try? await makeCollection(label, alias, view) }
+                if let made { (result, isDismissed) = (.path(made.path), false) }
             }
         }
         let completed = BusMember(interface: ServiceCall.Kind.prompt.interface, name: "Completed")

@@ -86,6 +86,7 @@ extension SecretService {
         var state: AgentStatus.State?
         // A report that began before the last recorded lock or unlock may be outdated.
         _ = await steady(view) { _ -> Void? in state = await DoorWorker.run { (try? agent.status())?.state } }
+        if let state { view.wasOpened = state != .new }
         switch state {
         case nil: drop(view)
         case .unlocked?: if !view.isUnlocked { noteUnlocked(view) }
@@ -141,11 +142,37 @@ extension SecretService {
         }
     }
 
+    /// Returns the properties of the collections, which a locked vault tells once it was unlocked.
+    @discardableResult
+    func records(_ view: VaultView) async throws(ServiceRefusal) -> [String: CollectionRecord] {
+        let records = try await steady(view) { _ throws(ServiceRefusal) -> [String: CollectionRecord]? in
+            if let records = view.records { return records }
+            guard view.wasOpened else { return [:] }
+            let moment = view.moment
+            var found: [String: CollectionRecord] = [:]
+            for item in try await items(CollectionRecord.query(), view) {
+                found[item[.accessGroup]?.text ?? ""] = CollectionRecord(item)
+            }
+            return view.keep(found, as: moment)
+        }
+        return records ?? [:]
+    }
+
     /// Returns the items of a collection, or of all, with these attributes.
+    func find(
+        _ attributes: ProgramAttributes, in collection: CollectionName?, _ view: VaultView
+    ) async throws(ServiceRefusal) -> (items: [ServedItem], isAll: Bool) {
+        try await records(view)
+        guard let collection else { return try await find(attributes, inGroup: nil, view) }
+        guard let group = view.group(of: collection) else { return ([], await isUnlockedNow(view)) }
+        return try await find(attributes, inGroup: group, view)
+    }
+
+    /// Returns the items of a group, or of all, with these attributes.
     ///
     /// - Returns: `isAll`: whether the result is complete, which is unknown while the vault is locked.
     func find(
-        _ attributes: ProgramAttributes, in group: String?, _ view: VaultView
+        _ attributes: ProgramAttributes, inGroup group: String?, _ view: VaultView
     ) async throws(ServiceRefusal) -> (items: [ServedItem], isAll: Bool) {
         let found = try await steady(view) {
             attempt throws(ServiceRefusal) -> (items: [ServedItem], isAll: Bool)? in
@@ -177,8 +204,8 @@ extension SecretService {
         // Programs take the first result.
         let served = found.lastChangedFirst.compactMap { ServedItem($0) }.filter { group != nil || view.trusts($0) }
         for item in served { view.keep(item, as: moment) }
-        let own = served.filter { $0.collection == .group(view.home) }
-        return (own + served.filter { $0.collection != .group(view.home) }, isAll)
+        guard view.isConfined else { return (served, isAll) }
+        return (served.filter { $0.group == view.home } + served.filter { $0.group != view.home }, isAll)
     }
 
     /// Runs a query. The agent reports in the same answer whether further matching items are locked: a separate request
@@ -231,9 +258,10 @@ extension SecretService {
         switch object {
         case .item(let collection, let id):
             let served = try await steady { attempt throws(ServiceRefusal) -> ServedItem? in
-                if let item = view[id], item.collection == collection { return item }
+                if let item = view[id], item.group == view.group(of: collection) { return item }
+                try await records(view)
                 let (era, moment) = (view.era, view.moment)
-                let (found, isAll) = try await item(id, in: collection, view)
+                let (found, isAll) = try await item(id, in: view.group(of: collection), view)
                 // Items read before the vault was locked are not served after it.
                 guard era == view.era else { return nil }
                 if let found {
@@ -248,7 +276,7 @@ extension SecretService {
             return served
         case .search(_, let number):
             guard let search = holdings.search(number), search.owner == client.name else { throw .noSuchObject }
-            let found = try await find(search.attributes, in: search.group, view)
+            let found = try await find(search.attributes, in: search.collection, view)
             if let first = found.items.first { return first }
             guard found.isAll else { throw .isLocked }
             throw .noSuchObject
@@ -257,14 +285,14 @@ extension SecretService {
     }
 
     private func item(
-        _ id: UUID, in collection: CollectionName, _ view: VaultView
+        _ id: UUID, in group: String?, _ view: VaultView
     ) async throws(ServiceRefusal) -> (ServedItem?, isAll: Bool) {
         var isAll = view.isUnlocked
         for itemClass in view.list?.itemClass(of: id).map({ [$0] }) ?? ServedItem.classes {
             var query = Query(persistentReference: ItemRecord.persistentReference(itemClass, id))
             query.leavesOutLocked = true
             let found = try await items(query, view, &isAll)
-            if let item = found.lazy.compactMap({ ServedItem($0) }).first(where: { $0.collection == collection }) {
+            if let item = found.lazy.compactMap({ ServedItem($0) }).first(where: { $0.group == group }) {
                 return (item, true)
             }
         }

@@ -8,7 +8,7 @@ internal import VaultDoorKit
 struct ServedItem: Sendable {
     let item: Item
     let record: ItemRecord
-    let collection: CollectionName
+    let group: String
     let attributes: ProgramAttributes
     /// The label, never empty.
     let label: String
@@ -19,7 +19,7 @@ struct ServedItem: Sendable {
         guard let record = item.record, ServedItem.classes.contains(item.itemClass) else { return nil }
         let group = item[.accessGroup]?.text ?? ""
         guard !HiddenItems.contains(group: group), item[.service]?.text != CollectionRecord.service else { return nil }
-        (self.item, self.record, collection) = (item, record, .group(group))
+        (self.item, self.record, self.group) = (item, record, group)
         let face = ItemFace(item)
         let attributes = face.programAttributes
         (self.attributes, label) = (attributes, face.title)
@@ -34,7 +34,6 @@ struct ServedItem: Sendable {
     static let classes = [ItemClass.genericPassword, .internetPassword]
 
     var id: UUID { record.id }
-    var object: ServiceObject { .item(collection, record.id) }
     var contentType: String { item.userAttributes[ItemNames.contentType] ?? "text/plain" }
 
     /// The properties of an item about which nothing may be revealed.
@@ -57,24 +56,33 @@ struct CollectionRecord {
     let id: UUID?
     let label: String
     let aliases: [String]
+    /// The element of the path; empty for the records of earlier versions.
+    let path: String
     let created: UInt64
     let modified: UInt64
 
+    /// Whether programs read the record of a locked vault; those of earlier versions they do not.
+    let isReadableLocked: Bool
+
     private static let aliasesName = "vault.aliases"
+    private static let pathName = "vault.path"
 
     init(_ item: Item) {
         id = item.record?.id
         label = item[.label]?.text ?? ""
+        path = item.userAttributes[CollectionRecord.pathName] ?? ""
+        isReadableLocked = item[.accessible]?.text == Accessibility.afterFirstUnlock.rawValue
         aliases = (item.userAttributes[CollectionRecord.aliasesName] ?? "").split(separator: "\n").map(String.init)
         created = item.record?.created.wholeSeconds ?? 0
         modified = item.record?.modified.wholeSeconds ?? 0
     }
 
-    static func item(_ group: String, label: String, aliases: [String]) -> Item {
+    static func item(_ group: String, label: String, aliases: [String], path: String) -> Item {
         Item(
             .genericPassword(service: service),
             attributes: [.accessGroup: .string(group), .label: .string(label)],
-            userAttributes: [aliasesName: aliases.joined(separator: "\n")])
+            userAttributes: [aliasesName: aliases.joined(separator: "\n"), pathName: path],
+            accessible: .afterFirstUnlock)
     }
 
     /// The query for the record of one group, or of all.

@@ -2,17 +2,30 @@
 internal import FoundationEssentials
 internal import VaultFormat
 
-/// The storage behind a collection of the Secret Service.
+/// A collection of the Secret Service, as its path names it.
 enum CollectionName: Hashable, Sendable {
     /// The memory of this process.
     case session
-    /// An access group.
-    case group(String)
+    /// An access group, by the element that ``CollectionNames`` gives it.
+    case stored(String)
 
-    /// The default collection, for a client that sees all groups.
-    static let login = CollectionName.group("default")
+    /// The default collection.
+    static let login = CollectionName.stored("login")
 
     var isStored: Bool { self != .session }
+
+    var element: String {
+        switch self {
+        case .session: "session"
+        case .stored(let element): element
+        }
+    }
+
+    /// Fails if no collection can have this element.
+    init?(_ element: Substring) {
+        guard !element.isEmpty else { return nil }
+        self = element == "session" ? .session : .stored(String(element))
+    }
 }
 
 /// An object of the Secret Service, identified by its path. Programs store paths: that of an item never changes.
@@ -114,30 +127,6 @@ enum ServiceObject: Hashable, Sendable {
     }
 }
 
-extension CollectionName {
-    /// The path element. The group `default` is `login`, a name that programs have stored; a group whose name has a
-    /// meaning here is spelled otherwise.
-    var element: String {
-        switch self {
-        case .session: "session"
-        case .group("default"): "login"
-        case .group(let name): PathElement.encoded(name, reserved: ["login", "session", "default"])
-        }
-    }
-
-    /// Fails if no collection has this element.
-    init?(_ element: Substring) {
-        switch element {
-        case "session": self = .session
-        case "login": self = .login
-        default:
-            guard let name = PathElement.decoded(element) else { return nil }
-            self = .group(name)
-            guard self.element == element else { return nil }
-        }
-    }
-}
-
 /// Encodes any text as a path element, as sd_bus_path_encode(3) does: `_` and two digits for each byte that is not a
 /// letter or digit, and `_` alone for the empty text.
 enum PathElement {
@@ -148,6 +137,16 @@ enum PathElement {
         for (index, byte) in text.utf8.enumerated() {
             let isPlain =
                 byte.isASCIILetter && (index > 0 || !reserved.contains(text)) || byte.isASCIIDigit && index > 0
+            element += isPlain ? [byte] : [UInt8(ascii: "_"), character(byte >> 4), character(byte & 15)]
+        }
+        return String(decoding: element, as: UTF8.self)
+    }
+
+    /// Encodes a label as programs do: `_` and two digits for each byte that is not a letter or digit.
+    static func plain(_ label: String) -> String {
+        var element: [UInt8] = []
+        for byte in label.utf8 {
+            let isPlain = byte.isASCIILetter || byte.isASCIIDigit
             element += isPlain ? [byte] : [UInt8(ascii: "_"), character(byte >> 4), character(byte & 15)]
         }
         return String(decoding: element, as: UTF8.self)

@@ -17,6 +17,8 @@ final class VaultView {
     /// Whether there are groups that the client does not see.
     let isConfined: Bool
     private(set) var isUnlocked: Bool
+    /// Whether the vault was unlocked at any time since the agent was started.
+    var wasOpened: Bool
     /// The served items; `nil` if not read yet, or locked.
     private(set) var list: ItemList?
     /// Incremented with each lock and unlock: data read before is not served after it, since a part of it may have been
@@ -38,6 +40,7 @@ final class VaultView {
         home = groups.flatMap { $0.contains("default") ? nil : $0.first } ?? "default"
         isConfined = groups != nil || client?.sandbox != nil
         isUnlocked = agent.greeting.state == .unlocked
+        wasOpened = agent.greeting.state != .new
     }
 
     /// A point in time of the view: data read is kept if nothing has changed since.
@@ -53,12 +56,47 @@ final class VaultView {
     /// Discards all data: everything may be different.
     func forget() {
         epoch += 1
-        (cache, cached, list, missed) = ([:], [], nil, [])
+        (cache, cached, list, missed, records) = ([:], [], nil, [], nil)
+    }
+
+    // MARK: Collections
+
+    /// The properties of the collections, by group; `nil` if not read yet.
+    private(set) var records: [String: CollectionRecord]? {
+        didSet { names = CollectionNames(records ?? [:]) }
+    }
+    private(set) var names = CollectionNames([:])
+
+    /// The groups of the collections that are known.
+    var groups: [String] { Set((list?.groups ?? []) + (records ?? [:]).keys).sorted() }
+
+    func collection(_ group: String) -> CollectionName { .stored(names.element(of: group)) }
+
+    /// Returns the group of a collection, which need not exist.
+    func group(of collection: CollectionName) -> String? {
+        guard case .stored(let element) = collection, let group = names.group(of: element) else { return nil }
+        return group == "default" ? home : group
+    }
+
+    func object(of item: ServedItem) -> ServiceObject { .item(collection(item.group), item.id) }
+
+    /// - Returns: `nil` if the vault has changed since.
+    func keep(_ records: [String: CollectionRecord], as moment: Moment) -> [String: CollectionRecord]? {
+        guard moment == self.moment else { return nil }
+        self.records = records
+        return records
+    }
+
+    /// - Parameter record: `nil` for a collection that is gone.
+    func note(_ record: CollectionRecord?, of group: String) {
+        changes += 1
+        records?[group] = record
     }
 
     /// Records that the vault was locked or unlocked, or both in succession.
     func turn(isUnlocked: Bool) {
         self.isUnlocked = isUnlocked
+        if isUnlocked { wasOpened = true }
         era += 1
         forget()
     }
@@ -89,8 +127,7 @@ final class VaultView {
     /// group, possibly with the attributes of another program, is hidden from programs outside its sandbox, unless they
     /// search that collection.
     func trusts(_ item: ServedItem) -> Bool {
-        guard !isConfined, case .group(let group) = item.collection else { return true }
-        return !AccessGroups.isApplication(group)
+        isConfined || !AccessGroups.isApplication(item.group)
     }
 
     /// Keeps the task that follows the changes of the vault; it ends with the view.
@@ -108,8 +145,7 @@ final class VaultView {
     /// the item was deleted.
     func group(of id: UUID) -> String? {
         if let group = list?.group(of: id) { return group }
-        guard case .group(let group)? = cache[id]?.collection else { return nil }
-        return group
+        return cache[id]?.group
     }
 
     /// - Parameter moment: the moment of the view at which the item was requested.
@@ -139,9 +175,8 @@ final class VaultView {
 struct ItemList {
     private(set) var collections: [String: [UUID]] = [:]
     private var places: [UUID: (group: String, itemClass: ItemClass)] = [:]
-    var records: [String: CollectionRecord] = [:]
 
-    var groups: [String] { Set(collections.keys).union(records.keys).sorted() }
+    var groups: [String] { collections.keys.sorted() }
 
     func group(of id: UUID) -> String? { places[id]?.group }
 
@@ -161,9 +196,7 @@ struct ItemList {
         if old == nil, itemClass == .internetPassword { internetPasswords += 1 }
     }
 
-    /// Removes an item, or the record of a collection.
     mutating func remove(_ id: UUID) {
-        if let group = records.first(where: { $0.value.id == id })?.key { records[group] = nil }
         guard let old = places.removeValue(forKey: id) else { return }
         collections[old.group]?.removeAll { $0 == id }
         if collections[old.group]?.isEmpty == true { collections[old.group] = nil }

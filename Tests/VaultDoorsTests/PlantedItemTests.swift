@@ -22,7 +22,7 @@ struct PlantedItemTests {
     }
 
     @Test(.enabled(if: PrivateBus.isThere))
-    func `a search of all collections finds no item of an application, and the user's own first`() async throws {
+    func `a search of all collections finds no item of an application, and the last changed first`() async throws {
         try await aside {
             let (world, client) = try world()
             try world.keep(item(Self.application))

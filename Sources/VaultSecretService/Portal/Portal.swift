@@ -94,7 +94,7 @@ extension SecretService {
     ) async throws(ServiceRefusal) -> Secret {
         let attributes = try ProgramAttributes(checking: [Portal.attribute: application])
         for _ in 0..<2 {
-            let found = try await find(attributes, in: "default", view)
+            let found = try await find(attributes, inGroup: "default", view)
             guard found.isAll else { throw .isLocked }
             do throws(VaultError) {
                 if let item = found.items.first, let secret = try await view.agent.secret(of: item.record),

@@ -15,13 +15,16 @@ import VaultCrypto
             let world = try ServiceWorld()
             let client = try world.client()
             let made = try client.makeCollection("My Work!", alias: "work")
-            #expect(made == BusClient.root + "/collection/my_2dwork")
+            #expect(made == BusClient.root + "/collection/My_20Work_21")
             #expect(try client.alias("work") == made)
             #expect(try client.text("Collection", "Label", at: made) == "My Work!")
             #expect(try client.paths("Service", "Collections") == [BusClient.login, made, BusClient.session])
             // An existing collection is not made again.
             #expect(try client.makeCollection("Another", alias: "work") == made)
-            #expect(try client.makeCollection("my work", alias: "") == made + "_2d2")
+            #expect(try client.makeCollection("My Work!", alias: "") == made + "_1")
+            #expect(try client.makeCollection("my work", alias: "") == BusClient.root + "/collection/my_20work")
+            // The path of earlier versions, which was that of the group.
+            #expect(try client.text("Collection", "Label", at: BusClient.root + "/collection/my_2dwork") == "My Work!")
             let path = try client.create(["k": "v"], "of work", in: made)
             #expect(path.hasPrefix(made + "/i"))
             #expect(try client.paths("Collection", "Items", at: made) == [path])
@@ -95,6 +98,51 @@ import VaultCrypto
             #expect(set("a\nb", one) == "DBus.Error.InvalidArgs")
             #expect(try client.alias("nothing") == "/")
         }
+    }
+
+    @Test(arguments: [
+        ("GitHubTool", "GitHubTool"), ("a.b,c", "a_2eb_2cc"), ("a_b", "a_5fb"), ("9 \u{fc}", "9_20_c3_bc"),
+        ("", "unnamed"),
+        ("login", "login_1"), ("default", "default_1"), ("session", "session_1"),
+        ("org.example.App", "org_2eexample_2eApp"),
+        (String(repeating: ".", count: 1024), String(repeating: "_2e", count: 1024)),
+    ])
+    func `the path of a collection is that of its label, which programs make themselves`(
+        label: String, element: String
+    ) async throws {
+        try await aside {
+            let world = try ServiceWorld()
+            let client = try world.client()
+            let path = BusClient.root + "/collection/" + element
+            #expect(try client.makeCollection(label, alias: "") == path)
+            let item = try client.create(["k": "v"], in: path)
+            #expect(item.hasPrefix(path + "/i"))
+            #expect(try client.search(["k": "v"], in: path) == [item])
+            // The path outlives another label and another process.
+            try client.set("Collection", "Label", .text("Other"), at: path)
+            try world.restartAgent()
+            try world.house.unlockNow()
+            #expect(try client.text("Collection", "Label", at: path) == "Other")
+            #expect(try client.secret(item).text == "s3cret")
+        }
+    }
+
+    @Test func `of two collections that two devices made of one path, the older one has it`() {
+        func record(_ path: String, _ created: Int) -> CollectionRecord {
+            CollectionRecord(
+                Item(
+                    .genericPassword(service: "s"),
+                    attributes: [.creationDate: .date(Date(timeIntervalSince1970: Double(created)))],
+                    userAttributes: ["vault.path": path]))
+        }
+        let names = CollectionNames(["b": record("Work", 0), "a": record("Work", 0), "work_": record("other", 0)])
+        for (group, element) in ["a": "Work", "b": "Work_1", "work_": "other", "Work": "Work_2", "default": "login"] {
+            #expect(names.element(of: group) == element && names.group(of: element) == group)
+        }
+        // The names of groups lead to them too.
+        #expect(names.group(of: "b") == "b" && names.group(of: "work_5f") == "work_")
+        #expect(names.group(of: "_x") == nil)
+        #expect(names.element(forLabel: "Work", beside: ["a", "b", "Work"]) == "Work_3")
     }
 
     @Test func `groups of the command are collections, whatever their names`() async throws {

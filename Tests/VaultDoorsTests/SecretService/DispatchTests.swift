@@ -22,8 +22,9 @@ struct ServiceDispatchTests {
         let id = try #require(UUID(uuidString: "00112233-4455-6677-8899-AABBCCDDEEFF"))
         let objects: [(ServiceObject, String)] = [
             (.service, ""), (.collection(.login), "/collection/login"), (.collection(.session), "/collection/session"),
-            (.collection(.group("login")), "/collection/_6cogin"),
-            (.collection(.group("a b")), "/collection/a_20b"), (.collection(.group("2nd")), "/collection/_32nd"),
+            (.collection(.stored("_6cogin")), "/collection/_6cogin"),
+            (.collection(.stored("My_20Work")), "/collection/My_20Work"),
+            (.collection(.stored("2nd")), "/collection/2nd"),
             (.alias("default"), "/aliases/default"), (.alias(""), "/aliases/_"), (.session(12), "/session/s12"),
             (.prompt(7), "/prompt/p7"), (.search(.login, 3), "/collection/login/locked_3"),
             (.item(.login, id), "/collection/login/i00112233445566778899aabbccddeeff"),
@@ -34,9 +35,7 @@ struct ServiceDispatchTests {
         }
         for path in [
             "", "/", "/org/freedesktop/secretsx", "/org/freedesktop/secrets/", "/org/freedesktop/secrets/collection",
-            "/org/freedesktop/secrets/collection/default", "/org/freedesktop/secrets/collection/a_2gb",
-            "/org/freedesktop/secrets/collection/_61", "/org/freedesktop/secrets/collection/_00",
-            "/org/freedesktop/secrets/collection/_ff", "/org/freedesktop/secrets/collection/login/x",
+            "/org/freedesktop/secrets/collection/", "/org/freedesktop/secrets/collection/login/x",
             "/org/freedesktop/secrets/collection/login/i00112233445566778899AABBCCDDEEFF",
             "/org/freedesktop/secrets/collection/login/i00112233445566778899aabbccddeef",
             "/org/freedesktop/secrets/session/s0", "/org/freedesktop/secrets/session/s01",

@@ -24,7 +24,7 @@ import VaultCrypto
         try await aside {
             let (world, client, path) = try Self.locked()
             #expect(try client.paths("Collection", "Items", at: BusClient.login) == [])
-            #expect(try client.text("Collection", "Label", at: BusClient.login) == "")
+            #expect(try client.text("Collection", "Label", at: BusClient.login) == "Login")
             #expect(try client.flag("Collection", "Locked", at: BusClient.login))
             #expect(try client.flag("Item", "Locked", at: path))
             #expect(try client.text("Item", "Label", at: path) == "")
@@ -194,6 +194,91 @@ import VaultCrypto
             }.start()
             #expect(try client.search(["service": "mail"]).unlocked == [path])
             house.hasGiven()
+        }
+    }
+
+    @Test func `a vault that was unlocked once tells which collections there are, and nothing in them`() async throws {
+        try await aside {
+            let world = try ServiceWorld()
+            let client = try world.client()
+            let made = try client.makeCollection("GitHubTool", alias: "tool")
+            let item = try client.create(["k": "v"], in: made)
+            // A group that another program fills, and the record of an earlier version.
+            try world.keep(Item(.genericPassword(service: "s"), attributes: [.accessGroup: "beside"], secret: "x"))
+            try world.keep(
+                Item(
+                    .genericPassword(service: CollectionRecord.service),
+                    attributes: [.accessGroup: "earlier", .label: "Earlier"],
+                    userAttributes: ["vault.aliases": "early"]))
+            let all =
+                [BusClient.login] + ["GitHubTool", "beside", "earlier"].map { BusClient.root + "/collection/" + $0 }
+                + [BusClient.session]
+            try Patience.look { try client.paths("Service", "Collections").sorted() == all.sorted() }
+            let store = try world.store()
+            try Patience.look {
+                try store.allMatching(Query(.genericPassword, service: CollectionRecord.service))
+                    .filter { $0[.accessible] == "ck" }.count == 3
+            }
+            try client.lock()
+            #expect(try client.paths("Service", "Collections").sorted() == all.sorted())
+            #expect(try client.text("Collection", "Label", at: made) == "GitHubTool")
+            #expect(try client.text("Collection", "Label", at: all[3]) == "Earlier")
+            #expect(try client.flag("Collection", "Locked", at: made))
+            #expect(try client.paths("Collection", "Items", at: made) == [])
+            #expect(try client.alias("tool") == made && client.alias("early") == all[3])
+            #expect(try client.attributes(of: item) == [:])
+            #expect(world.house.asked.isEmpty)
+        }
+    }
+
+    @Test func `before the first unlock, a program that asks which collections there are has a person asked, once`()
+        async throws
+    {
+        try await aside {
+            let world = try ServiceWorld()
+            let client = try world.client()
+            let made = try client.makeCollection("GitHubTool", alias: "")
+            try world.restartAgent()
+            world.house.isAsked(to: .dismisses)
+            // Every program of libsecret begins with all properties.
+            try client.call("DBus.Properties", "GetAll") { message throws(BusError) in
+                try message.append("org.freedesktop.Secret.Service")
+            }
+            try client.call("DBus.Introspectable", "Introspect")
+            #expect(world.house.asked.isEmpty)
+            #expect(try client.paths("Service", "Collections") == [BusClient.login, BusClient.session])
+            #expect(try client.paths("Service", "Collections") == [BusClient.login, BusClient.session])
+            #expect(world.house.asked.count == 1)
+            let other = try ServiceWorld()
+            let second = try other.client()
+            let path = try second.makeCollection("GitHubTool", alias: "")
+            try other.restartAgent()
+            other.house.isAsked(to: .types)
+            #expect(try second.paths("Service", "Collections") == [BusClient.login, path, BusClient.session])
+            #expect(path == made)
+        }
+    }
+
+    @Test func `a program that makes a collection of a locked vault gets the one of that label`() async throws {
+        try await aside {
+            let world = try ServiceWorld()
+            let client = try world.client()
+            let made = try client.makeCollection("GitHubTool", alias: "")
+            try client.lock()
+            world.house.isAsked(to: .types)
+            let answer = try client.call("Service", "CreateCollection") { message throws(BusError) in
+                try message.append([("org.freedesktop.Secret.Collection.Label", .text("GitHubTool"))])
+                try message.append("")
+            }
+            #expect(try answer.path() == "/")
+            let prompt = try answer.path()
+            try client.listen(to: "Secret.Prompt", "Completed")
+            try client.call("Prompt", "Prompt", at: prompt) { message throws(BusError) in try message.append("") }
+            let completed = try #require(try client.heard("Secret.Prompt", "Completed", at: prompt))
+            #expect(try !completed.flag())
+            var path = ""
+            try completed.variant(of: "o") { () throws(BusError) in path = try completed.path() }
+            #expect(path == made)
         }
     }
 
