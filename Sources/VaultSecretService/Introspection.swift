@@ -40,6 +40,7 @@ enum Introspection {
         <method name="SearchItems">\(into("a{ss}"))\(out("ao", "ao"))</method>
         <method name="Unlock">\(into("ao"))\(out("ao", "o"))</method>
         <method name="Lock">\(into("ao"))\(out("ao", "o"))</method>
+        <method name="LockService"/>
         <method name="GetSecrets">\(into("ao", "o"))\(out("a{o(oayays)}"))</method>
         <method name="ReadAlias">\(into("s"))\(out("o"))</method>
         <method name="SetAlias">\(into("s", "o"))</method>

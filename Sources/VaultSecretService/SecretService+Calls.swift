@@ -85,6 +85,9 @@ extension SecretService {
         case .searchItems: try await searchItems(message, object, client)
         case .unlock: try await unlock(message, client)
         case .lock: try await lock(message, client)
+        case .lockService:
+            try await lock([.service], client)
+            try reply(message)
         case .getSecrets:
             try await inTurn { () async throws(ServiceRefusal) in try await getSecrets(message, client) }
         case .getSecret: try await getSecret(message, object, client)

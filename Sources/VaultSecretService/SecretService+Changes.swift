@@ -214,8 +214,8 @@ extension SecretService {
         signalProperties([("Collections", .paths(collections(view)))], of: .service, view, isList: true)
         for group in Set(view.groups + [view.home]) {
             let collection = view.collection(group)
-            let items = list.ids(in: group).map { ServiceObject.item(collection, $0).path }
-            signalProperties([("Items", .paths(items))], of: .collection(collection), view, isList: true)
+            signalProperties(
+                [("Items", .paths(items(in: group, list, view)))], of: .collection(collection), view, isList: true)
         }
     }
 

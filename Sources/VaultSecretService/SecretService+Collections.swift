@@ -202,6 +202,7 @@ extension SecretService {
             throw .noSuchObject
         }
         guard group != view.home else { throw .notSupported("this collection cannot be deleted") }
+        guard !view.closed.groups.contains(group) else { throw .isLocked }
         for itemClass in ServedItem.classes {
             let query = Query(itemClass, attributes: [.accessGroup: .string(group)])
             do throws(VaultError) { try await view.agent.delete(matching: query) } catch {

@@ -63,7 +63,7 @@ extension SecretService {
         if let found = try await findNow(attributes, in: collection, client) {
             paths += found.paths
             // Items that can be read while locked are a sufficient answer.
-            if found.isAll || !paths.isEmpty { return (paths, []) }
+            if found.isAll || !paths.isEmpty { return (paths, found.closed) }
         } else if !paths.isEmpty || !house.hasVault {
             return (paths, [])
         }
@@ -72,7 +72,7 @@ extension SecretService {
         if await askAside(client) == .done,
             let found = try await findNow(attributes, in: collection, client), found.isAll
         {
-            return (found.paths, [])
+            return (found.paths, found.closed)
         }
         return ([], [try standIn(for: attributes, in: collection, client).path])
     }
@@ -95,12 +95,17 @@ extension SecretService {
     /// Searches without asking the user; `nil` if no agent runs.
     private func findNow(
         _ attributes: ProgramAttributes, in collection: CollectionName?, _ client: ServiceClient
-    ) async throws(ServiceRefusal) -> (paths: [String], isAll: Bool)? {
+    ) async throws(ServiceRefusal) -> (paths: [String], closed: [String], isAll: Bool)? {
         do throws(ServiceRefusal) {
             let view = try await view(for: client)
             _ = await isUnlocked(view)
             let found = try await find(attributes, in: collection, view)
-            return (found.items.map { view.object(of: $0).path }, found.isAll)
+            func paths(_ items: [ServedItem]) -> [String] { items.map { view.object(of: $0).path } }
+            return (
+                paths(found.items.filter { !view.closed.contains($0) }),
+                paths(found.items.filter(view.closed.contains)),
+                found.isAll
+            )
         } catch {
             guard error == .isLocked || error == .noVault else { throw error }
             return nil
@@ -122,6 +127,7 @@ extension SecretService {
             // While locked, every name may exist.
             collection = try await self.collection(of: object, client)
             guard let group = view.group(of: collection) else { throw .noSuchObject }
+            guard !view.closed.groups.contains(group) else { throw .isLocked }
             made = try await store(new, in: group, view)
         }
         try reply(message) { answer throws(BusError) in

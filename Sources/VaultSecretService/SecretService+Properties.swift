@@ -25,7 +25,9 @@ extension SecretService {
             return properties(ofGroup: group, list, view)
         case .item(.session, let id): return memory(of: client).entries[id]?.properties
         case .item(let collection, let id):
-            guard let item = view[id], item.group == view.group(of: collection) else { return nil }
+            guard let item = view[id], item.group == view.group(of: collection), !view.closed.contains(item) else {
+                return nil
+            }
             return item.properties
         case .search, .session, .prompt: return nil
         }
@@ -34,12 +36,19 @@ extension SecretService {
     private func properties(
         ofGroup group: String, _ list: ItemList, _ view: VaultView
     ) -> [(name: String, value: BusValue)] {
-        let (record, collection) = (view.records?[group], view.collection(group))
+        let (record, isLocked) = (view.records?[group], view.closed.groups.contains(group))
         return [
-            ("Items", .paths(list.ids(in: group).map { ServiceObject.item(collection, $0).path })),
-            ("Label", .text(label(of: group, view))), ("Locked", .flag(false)),
+            ("Items", .paths(items(in: group, list, view))), ("Label", .text(label(of: group, view))),
+            ("Locked", .flag(isLocked)),
             ("Created", .longNumber(record?.created ?? 0)), ("Modified", .longNumber(record?.modified ?? 0)),
         ]
+    }
+
+    /// Returns the paths of a collection's items; none while it is locked.
+    func items(in group: String, _ list: ItemList, _ view: VaultView) -> [String] {
+        guard !view.closed.groups.contains(group) else { return [] }
+        let collection = view.collection(group)
+        return list.ids(in: group).map { ServiceObject.item(collection, $0).path }
     }
 
     func label(of group: String, _ view: VaultView) -> String {

@@ -19,6 +19,7 @@ extension SecretService {
         if objects.contains(where: SecretService.canBeLocked) {
             do throws(ServiceRefusal) {
                 let view = try await unlockedView(for: client)
+                open(objects, view)
                 unlocked = []
                 for object in objects where try await isThere(object, view, client) { unlocked.append(object.path) }
             } catch {
@@ -38,28 +39,6 @@ extension SecretService {
         }
     }
 
-    func lock(_ message: BusMessage, _ client: ServiceClient) async throws(ServiceRefusal) {
-        let objects = try objects(from: message).filter(SecretService.canBeLocked)
-        if !objects.isEmpty {
-            do throws(ServiceRefusal) {
-                let view = try await view(for: client)
-                let agent = view.agent
-                do throws(VaultError) {
-                    try await DoorWorker.attempt { () throws(VaultError) in try agent.lock() }
-                } catch { throw await refusal(error, view) }
-                // Every client is notified before the answer.
-                for other in views.all { _ = await isUnlockedNow(other) }
-            } catch {
-                // Without an agent nothing is unlocked.
-                guard error == .isLocked || error == .noVault else { throw error }
-            }
-        }
-        try reply(message) { answer throws(BusError) in
-            try answer.append(paths: objects.map(\.path))
-            try answer.append(path: "/")
-        }
-    }
-
     /// Reads the objects, without duplicates.
     func objects(from message: BusMessage) throws(ServiceRefusal) -> [ServiceObject] {
         var (objects, known): ([ServiceObject], Set<ServiceObject>) = ([], [])
@@ -73,15 +52,6 @@ extension SecretService {
         }
         guard objects.count <= SecretService.mostObjects else { throw .tooMany("there are too many objects") }
         return objects
-    }
-
-    private static func canBeLocked(_ object: ServiceObject) -> Bool {
-        switch object {
-        case .collection(let name), .item(let name, _), .search(let name, _): name.isStored
-        case .alias(let name): name != "session"
-        case .service: true
-        case .session, .prompt: false
-        }
     }
 
     /// Returns whether an object to be unlocked exists for the client.
@@ -130,6 +100,7 @@ extension SecretService {
         case .unlock(let objects):
             var paths: [String] = []
             if isDone, let view = try? await unlockedView(for: client) {
+                open(objects, view)
                 for object in objects {
                     guard (try? await isThere(object, view, client)) == true else { continue }
                     paths.append(object.path)

@@ -272,12 +272,15 @@ extension SecretService {
                 guard !isAll, attempt == 0 else { throw .noSuchObject }
                 return nil
             }
-            guard let served else { throw .isLocked }
+            guard let served, !view.closed.contains(served) else { throw .isLocked }
             return served
         case .search(_, let number):
             guard let search = holdings.search(number), search.owner == client.name else { throw .noSuchObject }
             let found = try await find(search.attributes, in: search.collection, view)
-            if let first = found.items.first { return first }
+            if let first = found.items.first {
+                guard !view.closed.contains(first) else { throw .isLocked }
+                return first
+            }
             guard found.isAll else { throw .isLocked }
             throw .noSuchObject
         default: throw .noSuchObject

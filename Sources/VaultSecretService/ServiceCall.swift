@@ -14,6 +14,7 @@ enum ServiceCall: Equatable, Sendable {
     case searchItems
     case unlock
     case lock
+    case lockService
     case getSecrets
     case readAlias
     case setAlias
@@ -77,6 +78,7 @@ enum ServiceCall: Equatable, Sendable {
         Method(.service, "SearchItems", "a{ss}", .searchItems),
         Method(.service, "Unlock", "ao", .unlock),
         Method(.service, "Lock", "ao", .lock),
+        Method(.service, "LockService", "", .lockService),
         Method(.service, "GetSecrets", "aoo", .getSecrets),
         Method(.service, "ReadAlias", "s", .readAlias),
         Method(.service, "SetAlias", "so", .setAlias),
