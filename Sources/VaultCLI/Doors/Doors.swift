@@ -20,7 +20,8 @@ struct Doors: ParsableCommand {
 
             The command serves until it is terminated. A name or a socket that another program has is left to that \
             program (14); without a bus, and when the bus goes away, the command ends with 30. Items come from the \
-            agent, which applies its rules to the requesting program.
+            agent, which applies its rules to the requesting program. With a way to unlock, such as --passphrase-file, \
+            the vault is unlocked before programs are served.
 
             While the vault is locked, a program that requests a secret waits until the user was asked for the \
             passphrase: by pinentry, or the program named by $VAULT_PINENTRY, in a window or at the terminal of \
@@ -71,8 +72,10 @@ struct Doors: ParsableCommand {
         // closes the connection when there is no room for a descriptor.
         clinux_allow_all_descriptors()
         ProcessName.set("vault-doors")
+        let house = VaultHouse(try vault.file.path(), vault.unlocking)
+        if vault.unlocking.isNamed { house.unlockByNamedWay() }
         let isOpen = { if parent != nil { AgentLauncher.announce(nil) } }
-        try DoorsServe().run(servings, VaultHouse(try vault.file.path(), vault.unlocking), isOpen)
+        try DoorsServe().run(servings, house, isOpen)
     }
 
     private static func handOver() throws {

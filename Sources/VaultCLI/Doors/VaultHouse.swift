@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+internal import Dispatch
 internal import FoundationEssentials
 internal import Glibc
 internal import Synchronization
@@ -56,6 +57,25 @@ final class VaultHouse: DoorHouse {
         var target = UnlockTarget(locked, isAgentOfUse: true)
         target.dialog = dialog
         try unlocking.opening(target) { try agent.unlock(with: $0) }
+    }
+
+    /// How long the doors wait for a given passphrase before they serve programs.
+    private static let patience = DispatchTimeInterval.seconds(10)
+
+    /// Unlocks the vault by the way that the command line names. A refusal is reported; programs then find the vault
+    /// locked.
+    func unlockByNamedWay() {
+        let done = DispatchSemaphore(value: 0)
+        DispatchQueue(label: "vault.unlock").async { [self] in
+            _ = outcome {
+                let locked = try LockedVault(at: path)
+                let agent = try AgentLauncher.agent(of: locked)
+                guard try agent.status().state != .unlocked else { return }
+                try unlocking.opening(UnlockTarget(locked, isAgentOfUse: true)) { try agent.unlock(with: $0) }
+            }
+            done.signal()
+        }
+        _ = done.wait(timeout: .now() + VaultHouse.patience)
     }
 
     func makeVault(for client: DoorClient, until stop: PromptStop) -> PromptOutcome {

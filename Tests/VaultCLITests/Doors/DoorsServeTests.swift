@@ -175,6 +175,19 @@ import Testing
 
     // MARK: Locked, or not there yet
 
+    @Test func `a passphrase that is given opens the vault before programs are served, and a wrong one is said`() throws
+    {
+        let result = try run(
+            """
+            quiet_bus; serve vault doors --secret-service --passphrase-file pass
+            store; lookup; kill $served; wait $served; vault lock
+            echo wrong >other; chmod 600 other; serve vault doors --secret-service --passphrase-file other
+            vault status | grep -o 'agent *locked'
+            """)
+        #expect(result.output == "s3cret 0\nagent       locked\n", "\(result)")
+        #expect(result.error.contains("passphrase"), "\(result)")
+    }
+
     @Test func `without a vault and a person there is memory alone, and nothing is made`() throws {
         let result = try run(
             """
