@@ -13,6 +13,7 @@ enum ExitStatus: Int32, CaseIterable {
     case cancelled = 3
     case locked = 4
     case wrongPassphrase = 5
+    case findings = 6
     case notFound = 10
     case alreadyExists = 11
     case ambiguous = 12
@@ -39,6 +40,7 @@ enum ExitStatus: Int32, CaseIterable {
         case .cancelled: "cancelled"
         case .locked: "locked, and no way to unlock"
         case .wrongPassphrase: "wrong passphrase"
+        case .findings: "done, with findings: not everything was taken, or it differs"
         case .notFound: "not found"
         case .alreadyExists: "already exists"
         case .ambiguous: "ambiguous: several items match"
@@ -83,6 +85,9 @@ struct CommandError: Error {
     }
 }
 
+/// Thrown by a command that has done its work and told what it could not take.
+struct DoneWithFindings: Error {}
+
 extension CommandError {
     /// - Parameter task: the task at which the system failed, such as "open a file".
     static func cannot(_ task: String, _ errno: Errno) -> CommandError {
@@ -96,7 +101,8 @@ func attempt(_ task: @autoclosure () -> String, _ call: @autoclosure () throws(E
 }
 
 /// Like `attempt`, for a call that opens a file.
-func opened(_ task: @autoclosure () -> String, _ call: @autoclosure () throws(Errno) -> Descriptor) throws -> Descriptor {
+func opened(_ task: @autoclosure () -> String, _ call: @autoclosure () throws(Errno) -> Descriptor) throws -> Descriptor
+{
     do throws(Errno) { return try call() } catch { throw CommandError.cannot(task(), error) }
 }
 

@@ -66,6 +66,8 @@ package enum CommandLineTool {
             }
             try command.run()
             return .done
+        } catch is DoneWithFindings {
+            return .findings
         } catch {
             return report(error, of: Suggestion.command(in: arguments))
         }

@@ -170,7 +170,7 @@ struct CSVTests {
             + "Visa,,,,,,Ada L,4111,123,99,10/30,8000,,,,,,,,,,,credit_card,\n"
         let (imported, product) = try CSVLogins.logins(Document(text: text))
         #expect(product == "nordpass" && imported.remarks.isEmpty && imported.logins.count == 2)
-        #expect(imported.skipped.map(\.place) == ["line 2"])
+        #expect(imported.skipped.isEmpty && imported.looks.values.map { $0 } == [1])
         let (login, card) = (imported.logins[0], imported.logins[1])
         #expect(login.urls == ["https://a.example/", "https://b.example"] && login.folder == "Web/Mail")
         #expect(login.named == ["color": "blue"] && login.texts == ["code": "s3"] && login.kind == nil)
@@ -227,7 +227,7 @@ struct CSVTests {
         #expect(flaw == "the header in line 1 is no product's that is known")
     }
 
-    @Test(arguments: CSVLayout.written)
+    @Test(arguments: CSVLayout.written.filter { $0 != CSVLayout.own })
     func `an export for a product imports unchanged`(_ product: String) throws {
         let layout = try #require(CSVLayout.named(product))
         let header = layout.columns.map(\.name).joined(separator: ",")

@@ -101,7 +101,7 @@ struct CXFTests {
             login.texts.filter { $0.key != "extensions" } == ["otp": otp, "pin": "1234", "later": "hidden"])
         #expect(
             login.named.filter { $0.key != "android-apps" } == [
-                "favorite": "true", "subtitle": "the first", "tags": #"["web","first, of two"]"#, "plain": "v",
+                "favorite": "true", "subtitle": "the first", "tags": "web\nfirst, of two", "plain": "v",
                 "on": "true", "since": "2025-02-24", "folder": "mine", "Section.size": "7", "folder.2": "Work",
                 "item-reference": "aXRlbS0wMg",
             ])

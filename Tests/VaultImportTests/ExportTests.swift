@@ -18,14 +18,18 @@ struct ExportTests {
         try ExportedEntries(store.all()).entries.map { $0.password?.text }
     }
 
-    @Test func `groups become folders, and items of devices and units are not exported`() throws {
+    @Test func `groups are stated, and items of devices and units are not exported`() throws {
         let vault = try Vault.inMemory(accessGroups: ["default", "*"])
         for group in ["default", "work", "systemd", "device-identifiers"] {
             try vault.add(Self.item("s", group, [.accessGroup: .string(group)]))
         }
         _ = try vault.deviceIdentifier(for: "player")
         let entries = try ExportedEntries(vault.all()).entries
-        #expect(entries.map { $0.password?.text } == ["default", "work"] && entries.map(\.folder) == ["", "work"])
+        #expect(entries.map { $0.password?.text } == ["default", "work"])
+        #expect(
+            entries.map { $0.attributes.map { "\($0.name)=\($0.value)" } } == [
+                ["vault.none=label"], ["vault.group=work", "vault.none=label"],
+            ])
         // A caller with one group exports only that group.
         #expect(try Self.passwords(vault.withAccessGroups(["work"])) == ["work"])
     }

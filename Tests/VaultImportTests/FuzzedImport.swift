@@ -111,8 +111,8 @@ enum FuzzedImport: UInt8, CaseIterable {
             items += login.passkeys.map { $0.item(source: source, created: nil, in: nil) }
         }
         var entries = try ExportedEntries(items)
-        let whole = entries.entries.count
         guard let count = try written(&entries) else { return true }
+        let whole = entries.entries.count
         // Entries that a format cannot express are counted, and none appears twice.
         return count == whole || count < whole && !entries.leftOut.isEmpty || self == .pass
     }

@@ -201,7 +201,7 @@ struct HostileSecretServiceTests {
     @Test func `a prompt that is answered unlocks, and one whose provider goes away is an error`() throws {
         let imported = try SecretServiceWorld("provider", "prompt-completed").logins()
         #expect(imported.logins.count == 20)
-        #expect(imported.logins.count { $0.folder == "Other" } == 10)
+        #expect(imported.logins.count { $0.collection == "Other" } == 10)
         #expect(reasons(imported) == ["collection 3": "it is locked, and stayed so"])
         #expect(
             failure { _ = try SecretServiceWorld("provider", "prompt-gone").logins() }

@@ -71,7 +71,7 @@ struct KeePassTests {
             login.urls == ["https://example.com/", "https://b.example"] && login.notes == "two\nlines"
                 && login.folder == "Web")
         #expect(login.texts == ["pin": "1234", "otp": "otpauth://totp/x?secret=A"])
-        #expect(login.named == ["plain": "v", "tags": "a;b", "expires": "2026-11-22T20:37:06Z"])
+        #expect(login.named == ["plain": "v", "tags": "a\nb", "expires": "2026-11-22T20:37:06Z"])
         #expect(login.attachments.map(\.name) == ["a.bin"] && login.attachments[0].content.exposed == [0, 1, 2])
         #expect(login.olderPasswords.map { $0.password.text } == ["old"])
         #expect(
@@ -118,8 +118,8 @@ struct KeePassTests {
         #expect(login.password?.text == "p<&>" && login.texts == ["otp": "otpauth://totp/x?secret=A", "pin": "1"])
         #expect(login.named == ["x": "y?"])
         #expect(
-            byTitle["s"]?.attachments.map { $0.content.exposed } == [[0, 255, 7]]
-                && byTitle["s"]?.attachments.first?.name == "secret.bin")
+            byTitle["s (a)"]?.attachments.map { $0.content.exposed } == [[0, 255, 7]]
+                && byTitle["s (a)"]?.attachments.first?.name == "secret.bin")
     }
 
     @Test func `an empty attachment comes, and one that cannot be unpacked is named and stops nothing`() throws {

@@ -40,7 +40,7 @@ struct SecretServiceTests {
             let login = try #require(logins[title]?.first)
             #expect(login.password?.exposed == Array(secret.utf8))
             #expect(attributes(login) == Self.expected[secret])
-            #expect(login.keepsAttributeNames && login.folder.isEmpty && login.contentType == nil)
+            #expect(login.keepsAttributeNames && login.collection == nil && login.contentType == nil)
         }
         let mail = try #require(logins["Mail of Ada"]?.first)
         #expect(service(mail) == "mail" && mail.user == "ada")
@@ -52,7 +52,7 @@ struct SecretServiceTests {
         #expect(nameless.password?.exposed == [] && service(nameless) == "secret")
         #expect(logins["Twin"]?.map { $0.password?.exposed } == [Array("twin 0".utf8), Array("twin 1".utf8)])
         let badge = try #require(logins["Badge"]?.first)
-        #expect(badge.folder == "Work" && badge.password?.exposed == Array("of work".utf8))
+        #expect(badge.collection == "Work" && badge.folder.isEmpty && badge.password?.exposed == Array("of work".utf8))
         #expect(logins["Volatile"] == nil)
     }
 
@@ -71,7 +71,7 @@ struct SecretServiceTests {
         let directory = try TemporaryDirectory()
         let vault = try Vault.create(
             at: directory.path.appending("a.vault"), keyFile: KeyFile(SecretBytes(random: 32)),
-            accessGroups: .standard)
+            accessGroups: ["default", "*"])
         func report() throws -> ImportReport {
             var plan = try ImportPlan(
                 world.logins(), of: "secret-service", in: vault, group: nil, replaces: false)

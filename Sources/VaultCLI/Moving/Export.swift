@@ -105,14 +105,19 @@ struct Export: ParsableCommand {
         }
         try confirmation.checkPossible()
         let given = try passphrase.given()
+        var hasFindings = false
         try access.withVault { vault in
-            do { try export(vault, as: format, to: file, given) } catch let error as ImportError {
+            do { hasFindings = try export(vault, as: format, to: file, given) } catch let error as ImportError {
                 throw CommandError(error, of: file)
             }
         }
+        if hasFindings { throw DoneWithFindings() }
     }
 
-    private func export(_ vault: any OpenVault, as format: ExportFormat, to file: String, _ given: Secret?) throws {
+    /// - Returns: whether the format has no room for a part with content.
+    private func export(
+        _ vault: any OpenVault, as format: ExportFormat, to file: String, _ given: Secret?
+    ) throws -> Bool {
         let items: [Item] = try [.genericPassword, .internetPassword].flatMap { try vault.allMatching(Query($0)) }
         let passkeys = try vault.passkeys(of: nil).map(\.item)
         // No format supports these classes, apart from passkeys, which is reported.
@@ -128,7 +133,7 @@ struct Export: ParsableCommand {
         }
         switch format {
         case .csv:
-            guard let layout = CSVLayout.named(layout) else { return }
+            guard let layout = CSVLayout.named(layout) else { return false }
             try write(CSVExport.text(&entries, for: layout), to: file)
         case .bitwarden: try write(BitwardenExport.text(&entries), to: file)
         case .cxf: try write(CXFExport.text(&entries, sshKey: CXFExport.SSHKey.init(file:)), to: file)
@@ -150,6 +155,11 @@ struct Export: ParsableCommand {
         for (what, count) in entries.leftOut.sorted(by: { $0.key < $1.key }) {
             Output.warn("the format has no room for \(what): \(count.grouped) left out")
         }
+        if entries.unstated > 0 {
+            Output.note(
+                "the format has no room for what the vault's commands know of \(entries.unstated.grouped) items")
+        }
+        return !entries.leftOut.isEmpty
     }
 
     private func write(_ text: Secret, to file: String) throws {

@@ -55,6 +55,14 @@ struct Import: ParsableCommand {
     @Flag(help: "plaintext: remove imported secrets from the files, without asking.")
     var remove = false
 
+    @Flag(
+        help: """
+            Believe the file as a backup of your own: also groups and services on which programs rely, and protection \
+            classes that leave items readable while the vault is locked.
+            """)
+    var asBackup = false
+
+    @OptionGroup var confirmation: ConfirmationOption
     @OptionGroup var passphrase: FilePassphraseOptions
 
     /// Returns the named format, or that of the named file.
@@ -87,9 +95,10 @@ struct Import: ParsableCommand {
         guard history == 0 || [.kdbx, .bitwarden, .onePassword].contains(format) else {
             throw ValidationError("--history goes with kdbx, bitwarden and 1pux")
         }
-        guard files == nil || !(dryRun || json) else {
-            throw ValidationError("--dry-run and --json go with a format")
+        guard files == nil || !(dryRun || json || asBackup) else {
+            throw ValidationError("--dry-run, --json and --as-backup go with a format")
         }
+        guard !confirmation.yes || asBackup else { throw ValidationError("--yes goes with --as-backup") }
         guard service == nil || files != nil || format == .env else {
             throw ValidationError("--service goes with --files and with env")
         }
@@ -127,9 +136,12 @@ struct Import: ParsableCommand {
         do {
             report = try access.withVault { vault in
                 let (logins, name) = try reading.value
-                return try Import.store(
-                    logins, of: name, from: name == "firefox" ? nil : source.origin, in: vault, groups.first,
-                    replaces: replace, isDryRun: dryRun, history: history)
+                return try Import.carryOut(
+                    ImportPlan(
+                        logins, of: name, from: name == "firefox" ? nil : source.origin, in: vault, group: groups.first,
+                        within: ImportTrust(group: group, isBackup: asBackup),
+                        keepsFilesApart: format == .env && service == nil, replaces: replace, history: history),
+                    of: name, in: vault, isDryRun: dryRun, asking: askForReserved)
             }
         } catch {
             // A malformed file is reported before a wrong passphrase.
@@ -140,20 +152,31 @@ struct Import: ParsableCommand {
         let isClear = format.isClear && !logins.wereEncrypted
         let output = ImportOutput(report: report, source: name, isDryRun: dryRun)
         try output.write(asJSON: json)
+        guard !report.hasFindings else { throw DoneWithFindings() }
         if isClear, !dryRun, let file, file != "-" {
             Output.note("'\(file.printable)' has everything in clear: delete it when it is no longer needed")
         }
     }
 
-    /// Plans the import of the logins, and carries it out unless this is a dry run.
-    static func store(
-        _ logins: ImportedLogins, of source: String, from origin: String?, in vault: any OpenVault, _ group: String?,
-        replaces: Bool, isDryRun: Bool, history: Int = 0
+    /// Lists the items on which programs rely, and asks for them.
+    private func askForReserved(_ report: ImportReport) throws {
+        guard !report.reserved.isEmpty else { return }
+        for item in report.reserved.prefix(50) { Output.note("programs rely on: \(item.printable)") }
+        if report.reserved.count > 50 { Output.note("\(report.reserved.count - 50) more") }
+        try confirmation.ask("Import them as well, from a backup of your own?")
+    }
+
+    /// Carries out a plan, unless this is a dry run.
+    ///
+    /// - Parameter ask: asks for what the plan adds; its error leaves everything as it is.
+    static func carryOut(
+        _ plan: @autoclosure () throws -> ImportPlan, of source: String, in vault: any OpenVault, isDryRun: Bool,
+        asking ask: (ImportReport) throws -> Void = { _ in }
     ) throws -> ImportReport {
         do {
-            var plan = try ImportPlan(
-                logins, of: source, from: origin, in: vault, group: group, replaces: replaces, history: history)
+            var plan = try plan()
             guard !isDryRun else { return plan.report }
+            try ask(plan.report)
             try Progress.during("storing") { report in try plan.carryOut(report) }
             if let longest = plan.report.longestHistory {
                 let kept = try olderVersions(ofItemFrom: longest.source, in: vault)

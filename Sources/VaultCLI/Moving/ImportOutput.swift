@@ -9,7 +9,8 @@ struct ImportOutput: Encodable {
     let isDryRun: Bool
 
     private enum Key: String, CodingKey {
-        case source, dryRun, counts, olderVersions, olderPasswords, remarks, entries, place, service, account, outcome,
+        case source, dryRun, counts, olderVersions, olderPasswords, remarks, lost, looks, entries, place, service,
+            account, outcome,
             reason
     }
 
@@ -24,6 +25,8 @@ struct ImportOutput: Encodable {
         try container.encode(report.olderVersions, forKey: .olderVersions)
         try container.encode(report.olderPasswords, forKey: .olderPasswords)
         if !report.remarks.isEmpty { try container.encode(report.remarks, forKey: .remarks) }
+        if !report.lost.isEmpty { try container.encode(report.lost, forKey: .lost) }
+        if !report.looks.isEmpty { try container.encode(report.looks, forKey: .looks) }
         var list = container.nestedUnkeyedContainer(forKey: .entries)
         for line in report.lines {
             var entry = list.nestedContainer(keyedBy: Key.self)
@@ -57,7 +60,20 @@ struct ImportOutput: Encodable {
         for remark in report.remarks.prefix(50) { Output.warn(remark.printable) }
         let counts = ImportReport.Outcome.allCases.map { "\($0.rawValue) \(report.count($0).grouped)" }
         Output.note((isDryRun ? "would be: " : "") + counts.joined(separator: ", "))
-        if report.count(.differs) > 0 { Output.note("--replace takes over what differs") }
+        for (what, count) in report.lost.sorted(by: { $0.key < $1.key }) {
+            Output.warn("not imported: \(what): \(count.grouped)")
+        }
+        for (what, count) in report.looks.sorted(by: { $0.key < $1.key }) {
+            Output.note("not imported: \(what): \(count.grouped)")
+        }
+        if report.refused > 0 {
+            Output.note("protection classes or groups of the file not taken: \(report.refused.grouped) (--as-backup)")
+        }
+        if report.needsName {
+            Output.note("--service NAME keeps the variables of two files apart")
+        } else if report.count(.differs) > 0 {
+            Output.note("--replace takes over what differs")
+        }
         if report.olderPasswords > 0 {
             Output.note("older passwords of new items: \(report.olderPasswords.grouped)")
         }

@@ -28,14 +28,17 @@ struct PlaintextSweep {
     }
 
     func run() throws {
-        let sources = try read()
+        var hasFindings = false
+        let sources = try read(&hasFindings)
         guard !sources.isEmpty else { return Output.note("no known program keeps credentials in clear text") }
         try access.withVault { vault in
             var reports: [ImportOutput] = []
             for source in sources {
-                let report = try Import.store(
-                    source.found.imported, of: source.format.rawValue, from: source.path, in: vault, group,
-                    replaces: replaces, isDryRun: isDryRun)
+                let report = try Import.carryOut(
+                    ImportPlan(
+                        source.found.imported, of: source.format.rawValue, from: source.path, in: vault, group: group,
+                        replaces: replaces),
+                    of: source.format.rawValue, in: vault, isDryRun: isDryRun)
                 let output = ImportOutput(report: report, source: source.format.rawValue, isDryRun: isDryRun)
                 Output.note("\(source.format.rawValue): '\(source.path.printable)'")
                 if isDryRun, !isJSON { try Output.write(output.table) }
@@ -44,10 +47,12 @@ struct PlaintextSweep {
                 if !isDryRun { try remove(source, report, readingBack: vault) }
             }
             if isJSON { try ImportOutput.tellingAll(isDryRun) { try Output.json(reports) } }
+            hasFindings = hasFindings || reports.contains { $0.report.hasFindings }
         }
+        if hasFindings { throw DoneWithFindings() }
     }
 
-    private func read() throws -> [Source] {
+    private func read(_ hasFindings: inout Bool) throws -> [Source] {
         guard let home = ProcessEnvironment.variable("HOME") else {
             throw CommandError(.inputOutput, "there is no home directory", hint: "set HOME, or name a file")
         }
@@ -68,6 +73,7 @@ struct PlaintextSweep {
                 // A failing file does not prevent the import of the others.
                 guard self.format == .plaintext else { throw failure }
                 Output.warn("skipped: \(failure.message)")
+                hasFindings = true
             }
         }
         return sources.filter { !$0.found.imported.logins.isEmpty || self.format != .plaintext }

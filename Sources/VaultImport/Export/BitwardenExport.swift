@@ -7,6 +7,7 @@ internal import VaultFormat
 /// Bitwarden's JSON export, in clear text.
 package enum BitwardenExport {
     package static func text(_ entries: inout ExportedEntries) throws(ImportError) -> Secret {
+        try entries.separateAttachments()
         do throws(CryptoError) { return try write(&entries) } catch { throw .cryptography(error) }
     }
 
@@ -19,18 +20,13 @@ package enum BitwardenExport {
         try json.member("folders", .array(named))
         try json.name("items")
         try json.begin("[")
+        entries.settle(for: "bitwarden")
         for entry in entries.entries {
-            guard entry.hasOnlyTexts else {
-                entries.leaveOutWhole("logins with a secret that is no text")
-                entries.leaveOut("passkeys of such logins", entry.passkeys.count)
-                continue
-            }
             guard !entry.isPasskeyAlone || entry.passkeys.allSatisfy({ BitwardenPasskey.canWrite($0) }) else {
                 entries.leaveOutWhole("passkeys with a key other than of P-256")
                 continue
             }
             try json.element(item(entry, &entries))
-            entries.leaveOut("attachments", entry.attachments.count)
             BitwardenPasskey.count(entry.passkeys, &entries)
         }
         try json.end("]")
@@ -62,8 +58,9 @@ package enum BitwardenExport {
         _ given: ExportEntry, _ entries: inout ExportedEntries
     ) throws(CryptoError) -> JSONOutput {
         var entry = given
+        try entry.encodeBinaries()
         let kind = fittingKind(of: entry)
-        entries.leaveOut("descriptions", kind == .login && entry.kind != nil ? 1 : 0)
+        if kind == .login { entry.stateKind() }
         let isConfirmed = kind == .key && entry.attributes.contains { $0 == ("ssh.confirm", "true") }
         let isFavorite = isMarked("favorite", &entry)
         let asksAgain = isMarked("reprompt", &entry) || isConfirmed
@@ -136,7 +133,7 @@ package enum BitwardenExport {
         func attribute(_ name: String) -> String? { entry.attributes.first { $0.name == name }?.value }
         let (publicKey, certificate) = (attribute("ssh.public"), attribute("ssh.certificate"))
         entries.leaveOut("certificates of ssh keys", certificate == nil ? 0 : 1)
-        entry.attributes.removeAll { $0.name.hasPrefix("ssh.") || $0 == ("service", "ssh") }
+        entry.attributes.removeAll { $0.name.hasPrefix("ssh.") || $0.name == Statement.service }
         return .object([
             ("privateKey", .secret(entry.password)), ("publicKey", .text(publicKey ?? "")),
             ("keyFingerprint", .text(entry.user)),

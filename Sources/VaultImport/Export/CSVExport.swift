@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 internal import FoundationEssentials
+internal import Vault
 package import VaultCrypto
 
 /// Logins as comma-separated values, in the columns of a product.
@@ -10,7 +11,14 @@ package enum CSVExport {
         for column in layout.columns { try writer.cell(Secret(plain: column.name)) }
         try writer.endRow()
         let columns = layout.columns.map(\.column)
-        for entry in entries.entries {
+        let isOwn = layout.product == CSVLayout.own
+        if isOwn { try entries.separateAttachments() }
+        entries.settle(for: layout.product)
+        for var entry in entries.entries {
+            if isOwn {
+                try secured(try entry.encodeBinaries())
+                entry.stateKind()
+            }
             guard entry.password?.isPlainText ?? true else {
                 entries.leaveOutWhole("logins whose password is no text")
                 continue
@@ -38,6 +46,7 @@ package enum CSVExport {
         case .created: product == "firefox" ? milliseconds(entry.created) : entry.created.formatted(.iso8601)
         case .modified: product == "firefox" ? milliseconds(entry.modified) : entry.modified.formatted(.iso8601)
         case .id: entry.id(in: product) ?? "{\(entry.id.uuidString.lowercased())}"
+        case .attribute(ItemNames.tags): entry.tags.joined(separator: product == CSVLayout.own ? "\n" : ",")
         case .attribute(let name): entry.attributes.first { $0.name == name }?.value ?? ""
         case .password, .otp, .notes, .field, .ignored, .urls, .email, .kind, .custom: ""
         }
@@ -53,8 +62,9 @@ package enum CSVExport {
         entries.leaveOut("notes", entry.notes == nil || columns.contains(.notes) ? 0 : 1)
         entries.leaveOut("folders", entry.folder.isEmpty || columns.contains(.folder) ? 0 : 1)
         entries.leaveOut("fields", entry.fields.count)
-        entries.leaveOut("descriptions", entry.kind == nil ? 0 : 1)
-        entries.leaveOut("attributes", entry.attributes.count { !columns.contains(.attribute($0.name)) })
+        let others = entry.attributes.filter { !columns.contains(.attribute($0.name)) }
+        entries.leaveOut("attributes", others.count { !Statement.all.contains($0.name) })
+        entries.leaveOutOwn(others)
         entries.leaveOut("attachments", entry.attachments.count)
         entries.leaveOut("further URLs", max(0, entry.urls.count - 1))
     }

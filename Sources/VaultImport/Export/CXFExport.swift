@@ -28,6 +28,7 @@ package enum CXFExport {
     package static func text(
         _ entries: inout ExportedEntries, at now: Date = Date(), sshKey: @escaping (Secret) -> SSHKey? = { _ in nil }
     ) throws(ImportError) -> Secret {
+        try entries.separateAttachments()
         do throws(CryptoError) { return try write(&entries, now, sshKey) } catch { throw .cryptography(error) }
     }
 
@@ -46,6 +47,7 @@ package enum CXFExport {
         try json.member("id", Base64URL.encoded(UUID().bytes))
         try json.member("username", "")
         try json.member("email", "")
+        entries.settle(for: "cxf")
         var folders = CXFFolders()
         var ids: Set<String> = []
         try json.name("items")
@@ -72,14 +74,9 @@ package enum CXFExport {
         _ entry: ExportEntry, _ entries: inout ExportedEntries
     ) throws(CryptoError) -> ExportEntry? {
         var entry = entry
-        guard entry.hasOnlyTexts else {
-            entries.leaveOutWhole("logins with a secret that is no text")
-            entries.leaveOut("passkeys of logins with a secret that is no text", entry.passkeys.count)
-            return nil
-        }
+        try entry.encodeBinaries()
         let counting = entry.passkeys.count { !CXFPasskey.canWrite($0) }
         entry.passkeys.removeAll { !CXFPasskey.canWrite($0) }
-        entries.leaveOut("attachments", entry.attachments.count)
         guard entry.isPasskeyAlone, entry.passkeys.isEmpty else {
             entries.leaveOut("passkeys that count their signatures", counting)
             return entry

@@ -33,12 +33,16 @@ struct CXFItemWriter {
         if takeAttribute(CXFNames.favorite, where: { $0 == "true" }) != nil {
             members.append(("favorite", .json("true")))
         }
-        let tags = takeAttribute(CXFNames.tags, where: { CXFNames.tags(of: $0) != nil })
+        // Earlier imports kept the tags as one text.
+        let earlier = entry.id(in: "cxf").flatMap { _ in
+            takeAttribute(ItemNames.tags, where: { !$0.contains("\n") && CXFNames.tags(of: $0)?.count ?? 0 > 1 })
+        }
+        let tags = earlier.flatMap { CXFNames.tags(of: $0) } ?? entry.takeTags(separatedBy: "\r")
         takeFolders()
         if let scope = scope() { members.append(("scope", scope)) }
         try addCredentials()
         members.append(("credentials", .array(credentials)))
-        if let tags { members.append(("tags", .array((CXFNames.tags(of: tags) ?? []).map(JSONOutput.text)))) }
+        if let tags { members.append(("tags", .array(tags.map(JSONOutput.text)))) }
         if let extensions = try extensions() { members.append(("extensions", extensions)) }
         return .object(members)
     }
@@ -187,7 +191,7 @@ struct CXFItemWriter {
     private mutating func add(_ key: CXFExport.SSHKey) throws(CryptoError) {
         kind = "ssh key"
         entry.attributes.removeAll { attribute in
-            attribute == ("service", "ssh") || ["ssh.type", "ssh.public"].contains(attribute.name)
+            ["ssh.type", "ssh.public", Statement.service].contains(attribute.name)
                 || attribute == (CXFNames.confirmation, "false")
         }
         if entry.attributes.contains(where: { $0 == (CXFNames.confirmation, "true") }) {

@@ -30,6 +30,12 @@ package struct ExportEntry: Sendable {
     package let isPasskeyAlone: Bool
     package let created: Date
     package let modified: Date
+    /// What an import from the format states of its items.
+    private var made = ""
+    /// The item; `nil` for a passkey without a login.
+    private let item: Item?
+    /// Whether the URLs are the item's own, not that of its place.
+    private let hasOwnURLs: Bool
 
     /// Returns the entry's ID in a format, if it was imported from there.
     func id(in format: String) -> String? {
@@ -38,47 +44,71 @@ package struct ExportEntry: Sendable {
 
     /// - Throws: the vault's error if a secret cannot be opened.
     init(_ item: Item) throws(VaultError) {
-        let user = item.userAttributes
-        let isInternet = item.itemClass == .internetPassword
-        let service = user[ItemNames.originalKey].flatMap { isInternet ? nil : $0 } ?? item.service ?? ""
-        let address = isInternet ? WebAddress(item).text : nil
+        let (face, attributes) = (ItemFace(item), item.userAttributes)
         isPasskeyAlone = false
         id = item.record?.id ?? UUID()
-        source = user[ItemNames.source]
+        source = attributes[ItemNames.source]
         created = item.record?.created ?? Date()
         modified = item.record?.modified ?? Date()
-        let label = item.label ?? ""
-        title = !label.isEmpty ? label : isInternet ? item.server ?? "" : service
-        self.user = item.account ?? ""
-        if let url = user[ItemNames.url] ?? address { urls.append(url) }
-        let further = user.keys.filter { $0.hasPrefix(ItemNames.url + ".") && ItemNames.isReserved($0) }
-            .sorted { Int($0.dropFirst(4)) ?? 0 < Int($1.dropFirst(4)) ?? 0 }
-        urls += further.compactMap { user[$0] }
-        let group = item[.accessGroup]?.text ?? "default"
-        folder = user[ItemNames.folder] ?? (group == "default" ? "" : group)
-        kind = item[.itemDescription]?.text.flatMap { $0.isEmpty ? nil : $0 }
+        (title, user, urls, folder, kind) = (face.title, face.user, face.urls, face.folder ?? "", face.kind)
+        self.item = item
+        let hasOwnURLs =
+            item.itemClass == .internetPassword || attributes[ItemNames.url] != nil
+            || attributes[ItemNames.furtherURL(2)] != nil
+        self.hasOwnURLs = hasOwnURLs
+        // The page of a place is of use to those who fill in a login.
+        if !hasOwnURLs, kind != nil { urls = [] }
         password = try item.openedSecret()
         for name in item.fieldNames where name != ItemNames.fingerprint {
             guard let secret = try item.openedSecret(field: name) else { continue }
             if name == ItemNames.otp { otp = secret } else { fields.append((name, secret)) }
         }
-        if let comment = item[.comment]?.text, !comment.isEmpty {
+        if let comment = face.comment {
             notes = try? Secret(plain: comment)
-        } else if let place = fields.firstIndex(where: { $0.name == "notes" }) {
+        } else if let place = fields.firstIndex(where: { $0.name == ItemNames.notes }) {
             notes = fields.remove(at: place).secret
+            self.attributes.append((Statement.notes, "field"))
         }
-        for (name, value) in user.sorted(by: { $0.key < $1.key }) {
-            if name.hasPrefix(ItemNames.custom) {
-                attributes.append((String(name.dropFirst(ItemNames.custom.count)), value))
-            } else if !ItemNames.isReserved(name) {
-                attributes.append((name, value))
+        for (name, value) in attributes.sorted(by: { $0.key < $1.key }) {
+            let shown = CustomName.shown(name)
+            if shown != name || !ItemNames.isReserved(name) || name.hasPrefix(ItemNames.custom) {
+                self.attributes.append((shown, value))
             }
         }
-        // The service is kept where the title differs, since programs search for it.
-        if !isInternet, title != service, !attributes.contains(where: { $0 == ("service", service) }) {
-            attributes.append(("service", service))
-        }
-        booleans = Set((user[ItemNames.booleans] ?? "").split(separator: "\n").map(String.init))
+        self.attributes += statements(readAs: asRead)
+        booleans = Set((attributes[ItemNames.booleans] ?? "").split(separator: "\n").map(String.init))
+    }
+
+    /// The entry as an import reads it, unless its format has a rule of its own.
+    private var asRead: Login {
+        var login = Login(id: "", place: "")
+        (login.title, login.user, login.urls, login.kind, login.folder) = (title, user, urls, kind, folder)
+        return login
+    }
+
+    /// States the kind of the entry, for a format without a place for it.
+    mutating func stateKind() {
+        if let kind { attributes.append((Statement.kind, kind)) }
+    }
+
+    /// Leaves out what an import from a format states anyway.
+    fileprivate mutating func settle(for format: String) {
+        made = Maker.of(importFrom: format)
+        attributes.removeAll { $0 == (ItemNames.made, made) }
+    }
+
+    /// Replaces the statements, for a format that reads an entry in another way.
+    mutating func restate(_ change: (inout Login) -> Void) {
+        guard item != nil else { return }
+        var login = asRead
+        change(&login)
+        attributes.removeAll { $0.name.hasPrefix(ItemNames.prefix) && $0.name != Statement.notes }
+        attributes += statements(readAs: login)
+    }
+
+    private func statements(readAs login: Login) -> [(name: String, value: String)] {
+        guard let item else { return [] }
+        return Statement.about(item, readAs: login, hasOwnURLs: hasOwnURLs).filter { $0 != (ItemNames.made, made) }
     }
 
     /// An entry for a passkey without a login.
@@ -91,9 +121,40 @@ package struct ExportEntry: Sendable {
         title = "\(name.isEmpty ? passkey.relyingParty : name) (Passkey)"
         user = passkey.names.user
         urls = ["https://\(passkey.relyingParty)"]
-        folder = ""
+        (folder, item, hasOwnURLs) = ("", nil, true)
         passkeys = [portable]
         isPasskeyAlone = true
+    }
+
+    var tags: [String] {
+        (attributes.first { $0.name == ItemNames.tags }?.value ?? "").split(separator: "\n").map(String.init)
+    }
+
+    /// Removes the tags, and returns them, if a product separates them by none of their characters.
+    mutating func takeTags(separatedBy separators: String) -> [String]? {
+        guard let place = attributes.firstIndex(where: { $0.name == ItemNames.tags }) else { return nil }
+        let tags = tags
+        let isFitting = tags.allSatisfy { tag in
+            !tag.contains { separators.contains($0) } && tag.first?.isWhitespace == false
+                && tag.last?.isWhitespace == false
+        }
+        guard isFitting else { return nil }
+        attributes.remove(at: place)
+        return tags
+    }
+
+    /// Replaces the secrets that are no text by their base64, and states which.
+    mutating func encodeBinaries() throws(CryptoError) {
+        var names: [String] = []
+        if let secret = password, !secret.isUTF8 {
+            password = try secret.encodedBase64()
+            names.append(Statement.password)
+        }
+        for place in fields.indices where !fields[place].secret.isUTF8 {
+            fields[place].secret = try fields[place].secret.encodedBase64()
+            names.append(fields[place].name)
+        }
+        if !names.isEmpty { attributes.append((Statement.base64, Statement.text(names))) }
     }
 
     /// Whether all secrets are UTF-8.
@@ -101,14 +162,6 @@ package struct ExportEntry: Sendable {
 
     /// Whether the entry is a key that the ssh door serves.
     var isServedKey: Bool { user.hasPrefix("SHA256:") && attributes.contains { $0.name == "ssh.public" } }
-}
-
-extension Item {
-    /// Whether the item has a security domain other than one generated by an import.
-    fileprivate var hasSecurityDomain: Bool {
-        guard itemClass == .internetPassword else { return false }
-        return !(userAttributes[ItemNames.originalKey] ?? self[.securityDomain]?.text ?? "").isEmpty
-    }
 }
 
 extension Secret {
@@ -130,8 +183,12 @@ package struct ExportedEntries: Sendable {
     package private(set) var entries: [ExportEntry] = []
     /// The number of entries at the end that are passkeys without a login.
     private var lonePasskeys = 0
+    /// The items of attachments, with the places of their entries.
+    private var attached: [(place: Int, item: Item)] = []
     /// The numbers of omitted parts, by description.
     package private(set) var leftOut: [String: Int] = [:]
+    /// The number of entries of which an import cannot tell all of what they are in the vault.
+    package private(set) var unstated = 0
 
     /// - Parameters:
     ///   - items: certificates and keys other than passkeys are omitted, and so are items that belong to the device or
@@ -152,8 +209,6 @@ package struct ExportedEntries: Sendable {
                 leaveOut(item.itemClass == .key ? "keys" : "certificates")
                 continue
             }
-            leaveOut("security domains", item.hasSecurityDomain ? 1 : 0)
-            leaveOut("content types", item.userAttributes[ItemNames.contentType] == nil ? 0 : 1)
             let source = item.userAttributes[ItemNames.source]
             if let (parent, name) = ExportedEntries.attachment(item, source) {
                 attachments.append((parent, name, item))
@@ -164,14 +219,11 @@ package struct ExportedEntries: Sendable {
             progress(Double(index) / Double(items.count))
         }
         for (parent, name, item) in attachments {
-            guard let content = try item.opened(nil) else { continue }
-            if let place = places[parent] {
+            if let place = places[parent], let content = try item.opened(nil) {
                 entries[place].attachments.append((name, content))
+                attached.append((place, item))
             } else {
-                var entry = try outside { try ExportEntry(item) }
-                entry.password = nil
-                entry.attachments = [(name, content)]
-                entries.append(entry)
+                entries.append(try outside { try ExportEntry(item) })
             }
         }
         let accounts = passkeys.isEmpty ? [:] : self.accounts
@@ -231,6 +283,20 @@ package struct ExportedEntries: Sendable {
         return (String(source.dropLast(name.count + 1)), name)
     }
 
+    /// Makes entries of attachments, for a format without a place for them.
+    mutating func separateAttachments() throws(ImportError) {
+        for (place, item) in attached {
+            entries[place].attachments = []
+            entries.append(try outside { try ExportEntry(item) })
+        }
+        attached = []
+    }
+
+    /// Leaves out what an import from a format states anyway.
+    mutating func settle(for format: String) {
+        for place in entries.indices { entries[place].settle(for: format) }
+    }
+
     /// The number of entries omitted as a whole.
     package private(set) var missing = 0
 
@@ -244,6 +310,11 @@ package struct ExportedEntries: Sendable {
         leaveOut("passkeys", entries.reduce(0) { $0 + $1.passkeys.count })
         entries.removeLast(lonePasskeys)
         lonePasskeys = 0
+    }
+
+    /// Counts statements about items, without which the items are other ones of the vault, but no secret is missing.
+    mutating func leaveOutOwn(_ attributes: [(name: String, value: String)]) {
+        unstated += attributes.contains { $0.name.hasPrefix(ItemNames.prefix) && $0.name != ItemNames.made } ? 1 : 0
     }
 
     mutating func leaveOut(_ what: String, _ count: Int = 1) {

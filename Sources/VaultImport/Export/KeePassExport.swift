@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 internal import FoundationEssentials
+internal import Vault
 package import VaultCrypto
 internal import VaultFormat
 
@@ -40,9 +41,9 @@ package enum KeePassExport {
 
     package static func text(_ entries: inout ExportedEntries) throws(ImportError) -> Secret {
         do throws(CryptoError) {
+            entries.settle(for: "kdbx")
             var writer = try Writer()
             let text = try writer.document(KeePassPasskey.divided(entries.entries))
-            entries.leaveOut("descriptions", entries.entries.count { $0.kind != nil })
             entries.leaveOut("characters that no XML can say", writer.unsayable)
             KeePassPasskey.count(&entries)
             return text
@@ -98,18 +99,25 @@ package enum KeePassExport {
         private mutating func ready(_ entry: ExportEntry) -> ExportEntry {
             var entry = entry
             var attachments = entry.attachments
-            func taking(_ name: String, _ secret: Secret?) -> Secret? {
+            var names: [String] = []
+            func taking(_ part: String, as name: String, _ secret: Secret?) -> Secret? {
                 guard let secret, !secret.isPlainText else { return secret }
-                attachments.append((name, secret))
+                let taken = Set(attachments.map(\.name))
+                var unique = name + ".bin"
+                while taken.contains(unique) { unique = "_" + unique }
+                attachments.append((unique, secret))
+                names += [unique, part]
                 return nil
             }
-            entry.password = taking("secret.bin", entry.password)
-            entry.otp = taking("otp.bin", entry.otp)
-            entry.notes = taking("notes.bin", entry.notes)
-            entry.fields = entry.fields.compactMap { field in
-                taking("\(field.name).bin", field.secret).map { (field.name, $0) }
+            entry.password = taking(Statement.password, as: "secret", entry.password)
+            entry.otp = taking(ItemNames.otp, as: ItemNames.otp, entry.otp)
+            entry.notes = taking(ItemNames.notes, as: ItemNames.notes, entry.notes)
+            entry.fields = entry.fields.compactMap { name, secret in
+                taking(name, as: name, secret).map { (name, $0) }
             }
             entry.attachments = attachments
+            if !names.isEmpty { entry.attributes.append((Statement.attached, Statement.text(names))) }
+            entry.stateKind()
             binaries += attachments.map { $0.content }
             return entry
         }
@@ -128,7 +136,11 @@ package enum KeePassExport {
             let own = Data(entry.id.bytes)
             let kept = entry.id(in: "kdbx").flatMap { Data(base64Encoded: $0) }
             try element("UUID", (kept?.count == 16 ? kept ?? own : own).base64EncodedString())
-            let tags = entry.attributes.first { $0.name == "tags" }?.value
+            var entry = entry
+            // Earlier imports kept the tags as KeePass has them.
+            let earlier =
+                entry.id(in: "kdbx") == nil ? nil : entry.attributes.first { $0.name == ItemNames.tags }?.value
+            let tags = entry.takeTags(separatedBy: ";,")?.joined(separator: ";") ?? earlier
             if let tags { try element("Tags", tags) }
             let expires = entry.attributes.first { $0.name == KeePassTime.expiry && KeePassTime.isTime($0.value) }?
                 .value
@@ -157,7 +169,9 @@ package enum KeePassExport {
                 return taken
             }
             for (name, value) in entry.attributes {
-                guard name != "tags", name != KeePassTime.expiry || expires == nil else { continue }
+                guard name != ItemNames.tags || tags == nil, name != KeePassTime.expiry || expires == nil else {
+                    continue
+                }
                 try string(taking(name), value)
             }
             if let passkey = entry.passkeys.first {

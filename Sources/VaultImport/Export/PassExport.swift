@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+internal import Vault
 package import VaultCrypto
 
 /// Entries in the format of `pass`: one file each, named by folders and title, encrypted by GnuPG.
@@ -11,6 +12,7 @@ package enum PassExport {
         _ write: (_ name: String, _ bytes: Secret) throws -> Void
     ) throws(ImportError) {
         entries.leaveOutPasskeys()
+        entries.settle(for: "pass")
         try outside { try write(".gpg-id", Secret(plain: recipient + "\n")) }
         var taken: Set<String> = []
         let all = entries.entries
@@ -22,10 +24,11 @@ package enum PassExport {
                 name = "\(base) \(number)"
                 number += 1
             }
+            let entry = stated(entry, path: name)
             let whole = isWhole(entry) ? entry.password : nil
             let content: Secret
             if let whole { content = whole } else { content = try self.content(entry) }
-            count(entry, &entries)
+            try count(entry, content, path: name, &entries)
             try outside { try write(name + ".gpg", try encrypted(content, for: recipient, world)) }
             for (attachment, content) in entry.attachments {
                 let file = "\(name).attachments/\(part(attachment)).gpg"
@@ -46,16 +49,49 @@ package enum PassExport {
         secret.withBytes { bytes in bytes.indices.contains { bytes[$0] == 0x0a } }
     }
 
-    /// Counts the parts that such a file, or a line, cannot represent.
-    private static func count(_ entry: ExportEntry, _ entries: inout ExportedEntries) {
-        entries.leaveOut("descriptions", entry.kind == nil ? 0 : 1)
-        guard isWhole(entry) else {
-            return entries.leaveOut("fields of several lines", entry.fields.count { hasLines($0.secret) })
+    /// Returns the entry with statements of what its path and lines do not say.
+    private static func stated(_ given: ExportEntry, path: String) -> ExportEntry {
+        var entry = given
+        entry.user = Login.trimmed(line(entry.user))
+        entry.restate { login in
+            (login.title, login.kind) = (path, nil)
+            if login.urls.first.flatMap({ WebAddress($0) }) == nil { login.address = .service(path) }
+            login.folder = PassStore.folder(of: path)
         }
-        entries.leaveOut("fields", entry.fields.count + (entry.otp == nil ? 0 : 1))
-        entries.leaveOut("attributes", entry.attributes.count)
-        entries.leaveOut("notes", entry.notes == nil ? 0 : 1)
-        entries.leaveOut("users and URLs", (entry.user.isEmpty ? 0 : 1) + entry.urls.count)
+        if let notes = entry.notes {
+            let isField = entry.attributes.contains { $0 == (Statement.notes, "field") }
+            entry.attributes.removeAll { $0.name == Statement.notes }
+            let isLine = notes.withBytes { $0.count > 0 && $0[$0.count - 1] == 0x0a }
+            // The notes of an entry are a field, with a line end.
+            if !isField || !isLine { entry.attributes.append((Statement.notes, isField ? "field" : "open")) }
+        }
+        let open = entry.attributes.map(\.name).filter { !Statement.all.contains($0) }
+        if !open.isEmpty { entry.attributes.append((Statement.open, Statement.text(open))) }
+        return entry
+    }
+
+    /// Counts the parts that an import does not find in the file.
+    private static func count(
+        _ entry: ExportEntry, _ content: Secret, path: String, _ entries: inout ExportedEntries
+    ) throws(ImportError) {
+        let login = try PassStore.login(content, path: path, place: "").withStatements(within: ImportTrust())
+        func has(_ name: String, _ secret: Secret) -> Bool {
+            login.fields.contains { $0.name == name && $0.secret.isEqual(to: secret) }
+        }
+        entries.leaveOut(
+            "passwords", entry.password.map { login.password?.isEqual(to: $0) ?? $0.isEmpty } == false ? 1 : 0)
+        entries.leaveOut("one-time password seeds", entry.otp.map { has(ItemNames.otp, $0) } == false ? 1 : 0)
+        entries.leaveOut("fields", entry.fields.count { !has($0.name, $0.secret) })
+        let attributes = entry.attributes.filter { !$0.name.hasPrefix(ItemNames.prefix) }
+        entries.leaveOut(
+            "attributes", attributes.count { attribute in !login.attributes.contains { $0 == attribute } })
+        let notes = entry.notes.map { notes in
+            has(ItemNames.notes, notes) || notes.isUTF8 && notes.plainText == login.notes
+        }
+        entries.leaveOut("notes", notes == false ? 1 : 0)
+        let isSame = login.user == entry.user && login.urls == (login.urls.isEmpty ? [] : entry.urls)
+        entries.leaveOut("users and URLs", isSame ? 0 : 1)
+        if isWhole(entry) { entries.leaveOutOwn(entry.attributes) }
     }
 
     private static func encrypted(
@@ -112,7 +148,13 @@ package enum PassExport {
                 try buffer.append("\(line(name)): ")
                 try append(secret)
             }
-            if let notes = entry.notes { try append(notes) }
+            guard let notes = entry.notes else { return }
+            let isComplete = !entry.attributes.contains { $0.name == Statement.notes }
+            if isComplete {
+                try notes.withBytes { bytes throws(CryptoError) in try buffer.append(bytes) }
+            } else {
+                try append(notes)
+            }
         }
     }
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+internal import Vault
 
 /// The columns of a product's CSV, recognized by the header; used both for reading and for writing.
 package struct CSVLayout: Sendable {
@@ -35,6 +36,13 @@ package struct CSVLayout: Sendable {
 
     /// The layouts, those with the most identifying columns first.
     package static let all: [CSVLayout] = [
+        CSVLayout(
+            own, telling: ["title", "url", "username", "password", Statement.service],
+            [
+                ("title", .title), ("url", .url), ("username", .user), ("password", .password), ("notes", .notes),
+                ("otp", .otp), ("folder", .folder), ("tags", .attribute(ItemNames.tags)), ("id", .id),
+                ("created", .created), ("modified", .modified),
+            ] + Statement.all.sorted().map { ($0, .attribute($0)) }),
         CSVLayout(
             "firefox", telling: ["url", "username", "password", "httprealm", "formactionorigin"],
             [
@@ -120,7 +128,10 @@ package struct CSVLayout: Sendable {
     ]
 
     /// The products whose layout `vault export csv` writes.
-    package static let written = ["apple", "chrome", "firefox", "lastpass", "1password"]
+    package static let written = [own, "apple", "chrome", "firefox", "lastpass", "1password"]
+
+    /// The layout of this product, with a column for each statement about an item.
+    static let own = "vault"
 
     package static func named(_ product: String) -> CSVLayout? { all.first { $0.product == product } }
 

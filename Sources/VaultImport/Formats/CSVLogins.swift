@@ -35,7 +35,7 @@ package enum CSVLogins {
                 try read(cell, column, of: layout.product, reader, &login)
             }
             if login.kind == "folder" {
-                imported.skip(login.place, "it is a folder, which is imported with its entries")
+                imported.looks["folders, which are imported with their entries", default: 0] += 1
                 continue
             }
             if layout.product == "lastpass", login.urls.first == "http://sn" {
@@ -92,6 +92,11 @@ package enum CSVLogins {
         case .created: login.created = date(reader.text(cell))
         case .modified: login.modified = date(reader.text(cell))
         case .attribute("reprompt"): if reader.text(cell) == "1" { login.addAttribute("reprompt", "true") }
+        case .attribute(ItemNames.tags):
+            let text = reader.text(cell)
+            let separators = product == CSVLayout.own ? "\n" : ",;\n"
+            let tags = text.split { separators.contains($0) }.map { Login.trimmed($0) }
+            login.addTags(tags, earlier: text)
         case .attribute(let name): login.addAttribute(name, reader.text(cell))
         case .field(let name): login.addField(name, try reader.secret(cell))
         case .ignored: break

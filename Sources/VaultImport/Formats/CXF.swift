@@ -96,7 +96,6 @@ enum CXFNames {
     static let account = "account"
     static let subtitle = "subtitle"
     static let favorite = "favorite"
-    static let tags = "tags"
     /// The applications of the scope, in JSON.
     static let applications = "android-apps"
     /// The extensions of the item other than the one of this product, in JSON.

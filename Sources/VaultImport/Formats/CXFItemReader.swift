@@ -61,8 +61,8 @@ struct CXFItemReader {
         }
         login.addAttribute(CXFNames.subtitle, item["subtitle"]?.text)
         if item["favorite"]?.boolean == true { login.addAttribute(CXFNames.favorite, "true") }
-        login.addAttribute(
-            CXFNames.tags, CXFNames.text(ofTags: item["tags"]?.elements.compactMap(\.text) ?? []))
+        let tags = item["tags"]?.elements.compactMap(\.text) ?? []
+        login.addTags(tags, earlier: CXFNames.text(ofTags: tags))
         let others = item["extensions"]?.elements.filter { $0["name"]?.text != CXFExtension.name } ?? []
         guard !others.isEmpty else { return }
         var sources: [JSONOutput] = []

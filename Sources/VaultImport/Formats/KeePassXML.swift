@@ -46,14 +46,16 @@ final class KeePassXML {
     /// The elements that are interpreted.
     private enum Tag {
         case file, meta, binaries, binary, recycleBin, group, entry, history, string, times, expires, expiry, creation
-        case modification, key, value, name, uuid, tags, other
+        case modification, key, value, name, uuid, tags, icon, colour, association, customData, item, notes, other
 
         private static let named: [(text: StaticString, tag: Tag)] = [
             ("KeePassFile", .file), ("Meta", .meta), ("Binaries", .binaries), ("Binary", .binary),
             ("RecycleBinUUID", .recycleBin), ("Group", .group), ("Entry", .entry), ("History", .history),
             ("String", .string), ("Times", .times), ("Expires", .expires), ("ExpiryTime", .expiry),
             ("CreationTime", .creation), ("LastModificationTime", .modification), ("Key", .key), ("Value", .value),
-            ("Name", .name), ("UUID", .uuid), ("Tags", .tags),
+            ("Name", .name), ("UUID", .uuid), ("Tags", .tags), ("IconID", .icon), ("CustomIconUUID", .icon),
+            ("ForegroundColor", .colour), ("BackgroundColor", .colour), ("Association", .association),
+            ("CustomData", .customData), ("Item", .item), ("Notes", .notes),
         ]
 
         /// Most elements are none of these, and a large database has millions: no text is made of a name.
@@ -69,8 +71,11 @@ final class KeePassXML {
         func isOfUse(inHistory: Bool) -> Bool {
             switch self {
             case .key, .value, .modification: true
-            case .recycleBin, .binary, .name, .uuid, .tags, .expires, .expiry, .creation: !inHistory
-            case .file, .meta, .binaries, .group, .entry, .history, .string, .times, .other: false
+            case .recycleBin, .binary, .name, .uuid, .tags, .expires, .expiry, .creation, .icon, .colour, .notes:
+                !inHistory
+            case .file, .meta, .binaries, .group, .entry, .history, .string, .times, .association, .customData, .item,
+                .other:
+                false
             }
         }
     }
@@ -225,11 +230,19 @@ final class KeePassXML {
         case (.uuid, .group) where entry == nil: groups[groups.count - 1].id = plainContent
         case (.group, _) where entry == nil: groups.removeLast()
         case (.uuid, .entry): entry?.login.id = plainContent
-        case (.tags, .entry): entry?.login.addAttribute("tags", plainContent)
+        case (.tags, .entry): addTags(plainContent)
         case (.expires, .times): entry?.expires = plainContent == "True"
         case (.expiry, .times): entry?.expiry = plainContent
         case (.creation, .times): entry?.login.created = KeePassTime.date(plainContent)
         case (.modification, .times): entry?.login.modified = KeePassTime.date(plainContent)
+        case (.icon, .entry), (.colour, .entry):
+            if text.count > 0, plainContent != "0" {
+                imported.looks[tag == .icon ? "icons" : "colours", default: 0] += 1
+            }
+        case (.association, _): imported.looks["auto-type settings", default: 0] += 1
+        case (.item, .customData) where !groups.isEmpty:
+            imported.looks["custom data of other programs", default: 0] += 1
+        case (.notes, .group) where entry == nil && text.count > 0: imported.lost["notes of groups", default: 0] += 1
         case (.key, _): key = plainContent
         case (.value, .string): try setString()
         case (.value, .binary): entry?.attachments.append((key, reference))
@@ -237,6 +250,11 @@ final class KeePassXML {
         default: break
         }
         text.clear()
+    }
+
+    private func addTags(_ text: String) {
+        let tags = text.split { $0 == ";" || $0 == "," }.map { Login.trimmed($0) }
+        entry?.login.addTags(tags, earlier: text)
     }
 
     /// Handles the end of an element in the history of an entry, which KeePass writes oldest version first.

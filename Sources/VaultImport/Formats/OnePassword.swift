@@ -101,7 +101,7 @@ package struct OnePassword {
         urls += overview["urls"]?.elements.compactMap { $0["url"]?.text } ?? []
         for url in urls where !url.isEmpty && !login.urls.contains(url) { login.urls.append(url) }
         let tags = overview["tags"]?.elements.compactMap(\.text) ?? []
-        login.addAttribute("tags", tags.joined(separator: ","))
+        login.addTags(tags, earlier: tags.joined(separator: ","))
         if item["state"]?.text == "archived" { login.addAttribute("archived", "true") }
         if let favorite = item["favIndex"]?.integer, favorite > 0 { login.addAttribute("favorite", "true") }
         (login.created, login.modified) = (item["createdAt"]?.time, item["updatedAt"]?.time)

@@ -174,11 +174,14 @@ package struct PassStore {
         return content.map { (name.isEmpty ? "file" : String(name), $0) }
     }
 
+    /// Returns the folder of an entry.
+    static func folder(of path: String) -> String { path.split(separator: "/").dropLast().joined(separator: "/") }
+
     /// Parses a decrypted file: the password in the first line, known keys below; the rest stays secret, as it was.
     package static func login(_ secret: Secret, path: String, place: String) throws(ImportError) -> Login {
         var login = Login(id: path, place: place)
         login.title = path
-        login.folder = path.split(separator: "/").dropLast().joined(separator: "/")
+        login.folder = folder(of: path)
         login.address = .service(path)
         let isWhole = secret.withBytes { bytes in
             !bytes.isUTF8 || bytes.starts(0..<bytes.count, with: "-----BEGIN ")

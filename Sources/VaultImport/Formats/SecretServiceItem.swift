@@ -13,8 +13,7 @@ struct SecretServiceItem {
     private static let readLimit = 1 << 20
     /// The schema that gnome-keyring adds to items without one, but only after reading them from its file; a search for
     /// it also finds items without it. The schema says nothing about an item, and would change its identity at times.
-    private static let noSchema = "org.freedesktop.Secret.Generic"
-    private static let networkPassword = "org.gnome.keyring.NetworkPassword"
+    private static let noSchema = ProgramAttributes.genericSchema
 
     let path: String
     private(set) var label = ""
@@ -47,7 +46,8 @@ struct SecretServiceItem {
             return true
         }
         (self.label, self.attributes, self.isLocked) = (label, attributes, isLocked)
-        let (service, account) = (first(of: Self.serviceNames) ?? "", first(of: Self.accountNames) ?? "")
+        let given = ProgramAttributes(given: attributes)
+        let (service, account) = (given.service(label: ""), given.account)
         kept += label.utf8.count * 2 + service.utf8.count + account.utf8.count
         isTooLarge = read > Self.readLimit || kept > Self.attributesLimit
     }
@@ -67,15 +67,18 @@ struct SecretServiceItem {
     }
 
     /// - Parameters:
-    ///   - folder: the name of the collection; empty for the user's default collection.
+    ///   - collection: the label of the collection; `nil` for the user's default collection.
     ///   - contentType: the content type, as stated by the program.
-    func login(id: String, place: String, folder: String, _ secret: Secret, contentType: String) -> Login {
+    func login(id: String, place: String, collection: String?, _ secret: Secret, contentType: String) -> Login {
         var login = Login(id: id, place: place)
         login.title = label
-        login.user = first(of: Self.accountNames) ?? ""
-        login.address =
-            internetAddress ?? .service(first(of: Self.serviceNames) ?? (label.isEmpty ? "secret" : label))
-        login.folder = folder
+        let given = ProgramAttributes(given: attributes)
+        let service = given.service(label: label)
+        login.user = given.account
+        login.address = internetAddress ?? .service(service.isEmpty ? "secret" : service)
+        login.collection = collection
+        // Earlier versions made folders of collections.
+        login.earlierAttributes = collection.map { [ItemNames.folder: $0] } ?? [:]
         login.password = secret
         login.keepsAttributeNames = true
         login.attributes = attributes.sorted { $0.key < $1.key }.map { (name: $0.key, value: $0.value) }
@@ -83,16 +86,10 @@ struct SecretServiceItem {
         return login
     }
 
-    private static let serviceNames = ["service", "server", "domain", "application", "xdg:schema"]
-    private static let accountNames = ["username", "user", "account", "login"]
-
-    private func first(of names: [String]) -> String? {
-        names.lazy.compactMap { attributes[$0] }.first { !$0.isEmpty }
-    }
-
     /// The address of a network password, as stored by git and GNOME.
     private var internetAddress: Login.Address? {
-        guard attributes["xdg:schema"] == Self.networkPassword, let server = attributes["server"], !server.isEmpty
+        guard attributes[ProgramAttributes.schema] == ProgramAttributes.networkSchema,
+            let server = attributes["server"], !server.isEmpty
         else { return nil }
         var address: [Attribute: AttributeValue] = [.server: .string(server)]
         func set(_ attribute: Attribute, _ name: String, _ value: (String) -> AttributeValue?) {

@@ -9,8 +9,8 @@ struct SecretServiceReading {
         let path: String
         /// The name for messages, such as "collection 2".
         let place: String
-        /// The folder of its items; empty for the user's default collection, into which programs store.
-        var folder = ""
+        /// Its label; `nil` for the user's default collection, into which programs store.
+        var label: String?
         /// The distinct paths of its items, in numerical order if they have numbers.
         var items: [String] = []
     }
@@ -104,7 +104,7 @@ struct SecretServiceReading {
         }
         collection.items.sort { ($0.utf8.count, $0) < ($1.utf8.count, $1) }
         let name = collection.path.split(separator: "/").last.map(String.init) ?? ""
-        if !isOwn { collection.folder = state.label.isEmpty ? name : state.label }
+        if !isOwn { collection.label = state.label.isEmpty ? name : state.label }
         return true
     }
 
@@ -180,7 +180,7 @@ struct SecretServiceReading {
                 let id = item.identity(in: collection.path)
                 imported.logins.append(
                     item.login(
-                        id: id, place: place, folder: collection.folder, secret, contentType: contentType))
+                        id: id, place: place, collection: collection.label, secret, contentType: contentType))
             }
         }
     }

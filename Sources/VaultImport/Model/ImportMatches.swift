@@ -19,6 +19,8 @@ struct ImportMatches {
         let source: String
         /// Returns the values of ``ItemNames/source`` that earlier versions gave to such an entry.
         let earlierSources: () -> [String]
+        /// The attributes that earlier versions gave to such an entry.
+        let earlierAttributes: [String: String]
         /// Whether the identity contains a name; without one, it says nothing about the account.
         let isNamed: Bool
     }
@@ -142,5 +144,16 @@ struct ImportMatches {
         }
         let digest = hash.digest()
         return isEmpty ? nil : digest.bytes.span.array(0..<32)
+    }
+}
+
+extension ImportMatches.Wish {
+    /// Returns whether an item was imported from an entry that says the same, by an earlier version of this product, or
+    /// from a format that gives an item without a label its title.
+    func had(_ base: Fingerprint, _ existing: Item) throws(ImportError) -> Bool {
+        var earlier = item
+        earlier.userAttributes.merge(earlierAttributes) { $1 }
+        if existing.label ?? "" == "", ItemFace(existing).title == item.label { earlier[.label] = nil }
+        return try Fingerprint(of: earlier) == base
     }
 }

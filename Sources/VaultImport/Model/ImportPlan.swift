@@ -19,6 +19,8 @@ package struct ImportPlan {
 
     private struct Addition {
         let item: Item
+        /// The line of the report.
+        let line: Int
         /// The older passwords, oldest first.
         let older: [Login.OlderPassword]
 
@@ -35,21 +37,21 @@ package struct ImportPlan {
     private let format: String
     private let store: any ItemStore
     private let group: String?
+    private let trust: ImportTrust
     private let replaces: Bool
     private let history: Int
+    private let keepsFilesApart: Bool
     private let origin: Fingerprint.Origin?
     package private(set) var report = ImportReport()
     private var additions: [Addition] = []
     private var updates: [(line: Int, record: ItemRecord, change: Change)] = []
-    /// The items of the vault that are imported in this format, by their source.
-    private var imported: [String: Item] = [:]
-    /// The keys in use: by an item of the vault, or (`nil`) by one to be added.
-    private var keys: [ImportKey: Item?] = [:]
+    private var stored: StoredItems
     /// The sources of the entries, the last number given to one of each, and to an item to make its key unique.
     private var wanted: Set<String> = []
     private var sources: [String: Int] = [:]
     private var ownKeys: [ImportKey: Int] = [:]
     private var passkeys: PasskeyPlan
+    private var collections: CollectionGroups
     /// Items of other sources that an entry of this one updates.
     private var claimed: Set<[UInt8]> = []
     /// The number of the entry that is being planned.
@@ -59,19 +61,23 @@ package struct ImportPlan {
     ///   - format: the prefix of sources.
     ///   - origin: the file, for a format without identifiers of its own: its entries do not update those of another
     ///     file.
-    ///   - group: the access group of added items.
+    ///   - group: the access group of added items, unless the source states one.
+    ///   - trust: how far the source is believed.
+    ///   - keepsFilesApart: whether the service of the items is the name of a directory, which others may have.
     ///   - replaces: whether the source takes precedence where both have changed.
     ///   - history: the maximum number of older passwords for an added item.
     package init(
         _ logins: ImportedLogins, of format: String, from origin: String? = nil, in store: any ItemStore,
-        group: String?, replaces: Bool, history: Int = 0
+        group: String?, within trust: ImportTrust = ImportTrust(), keepsFilesApart: Bool = false, replaces: Bool,
+        history: Int = 0
     ) throws(ImportError) {
-        self.history = history
+        (self.history, self.trust, self.keepsFilesApart) = (history, trust, keepsFilesApart)
         self.origin = origin.map { Fingerprint.Origin($0) }
         (self.format, self.store, self.group, self.replaces) = (format, store, group, replaces)
         passkeys = try PasskeyPlan(in: store, group: group, replaces: replaces)
-        try look()
-        report.remarks = logins.remarks
+        stored = try StoredItems(store, of: format, preferring: group, isAlone: trust.group != nil)
+        collections = CollectionGroups(stored.items)
+        (report.remarks, report.lost, report.looks) = (logins.remarks, logins.lost, logins.looks)
         try plan(logins.logins)
         for (place, reason) in logins.skipped {
             report.lines.append(
@@ -87,10 +93,17 @@ package struct ImportPlan {
     package mutating func carryOut(_ progress: (Double) -> Void) throws(ImportError) {
         let count = Double(additions.count + updates.count + passkeys.count)
         var done = 0
+        for record in collections.records {
+            do throws(VaultError) { try store.store([record], replacing: false) } catch {
+                guard error.isOfItem else { throw .outside(error) }
+            }
+        }
         while done < additions.count {
             let part = additions[done..<min(done + ImportPlan.batch, additions.count)]
-            for number in 0...(part.map(\.older.count).max() ?? 0) {
-                try outside { try store.store(part.compactMap { $0.version(number) }, replacing: number > 0) }
+            do throws(VaultError) { try storeAll(part) } catch {
+                guard error.isOfItem else { throw .outside(error) }
+                // One item that the vault refuses leaves the rest.
+                for addition in part { try storeAlone(addition) }
             }
             done += part.count
             progress(Double(done) / count)
@@ -120,30 +133,51 @@ package struct ImportPlan {
         (additions, updates) = ([], [])
     }
 
-    private mutating func look() throws(ImportError) {
-        let ours = format + ":"
-        for itemClass in [ItemClass.genericPassword, .internetPassword] {
-            var query = Query(itemClass)
-            query.attributes[.accessGroup] = group.map(AttributeValue.string)
-            let items: [Item]
-            do throws(VaultError) { items = try store.copyMatching(query) } catch {
-                guard error == .itemNotFound else { throw .outside(error) }
-                continue
-            }
-            for item in items {
-                keys[ImportKey(item)] = .some(item)
-                if let source = item.userAttributes[ItemNames.source], source.hasPrefix(ours) {
-                    imported[source] = item
-                }
-            }
+    private func storeAll(_ additions: some Collection<Addition>) throws(VaultError) {
+        for number in 0...(additions.map(\.older.count).max() ?? 0) {
+            try store.store(additions.compactMap { $0.version(number) }, replacing: number > 0)
         }
     }
 
+    private mutating func storeAlone(_ addition: Addition) throws(ImportError) {
+        do throws(VaultError) { try storeAll([addition]) } catch {
+            guard error.isOfItem else { throw .outside(error) }
+            report.lines[addition.line].outcome = .skipped
+            report.lines[addition.line].reason = "the vault refuses it: \(error.text)"
+        }
+    }
+
+    /// Returns whether the service of the entries has those of other files, and none of this one.
+    private func isOfOtherFiles(_ logins: [Login]) throws(ImportError) -> Bool {
+        guard keepsFilesApart, let origin, case .service(let service) = logins.first?.address else { return false }
+        var hasOthers = false
+        for item in stored.imported.values where (item.userAttributes[ItemNames.originalKey] ?? item.service) == service
+        {
+            guard let earlier = try item.opened(ItemNames.fingerprint).flatMap({ Fingerprint.Origin($0) }) else {
+                continue
+            }
+            guard earlier != origin else { return false }
+            hasOthers = true
+        }
+        return hasOthers
+    }
+
     private mutating func plan(_ logins: [Login]) throws(ImportError) {
+        report.needsName = try isOfOtherFiles(logins)
+        guard !report.needsName else {
+            for (number, login) in logins.enumerated() {
+                entry = number
+                let service = if case .service(let service) = login.address { service } else { "" }
+                note(login, service, login.user, "", .differs, "its service has the variables of another file")
+            }
+            return
+        }
         var wishes: [ImportMatches.Wish] = []
         var flaws: [Int: String] = [:]
         for (number, login) in logins.enumerated() {
             do throws(ImportError) {
+                let login = try login.withStatements(within: trust)
+                report.refused += login.stated?.refused ?? 0
                 for item in try login.items(of: format) { wishes.append(try wish(item, of: login, number)) }
             } catch {
                 guard case .malformed(_, let flaw) = error else { throw error }
@@ -151,11 +185,13 @@ package struct ImportPlan {
             }
         }
         wanted = Set(wishes.map(\.source))
-        let matches = try ImportMatches(of: wishes, in: imported)
+        let matches = try ImportMatches(of: wishes, in: stored.imported)
+        for item in matches.items.values { stored.take(item) }
         var next = 0
         for (number, login) in logins.enumerated() {
             entry = number
             report.olderVersions += login.olderVersions
+            report.missedPasswords += login.olderPasswords.count
             if let flaw = flaws[number] { note(login, login.title, login.user, "", .skipped, flaw) }
             var login = login
             while next < wishes.count, wishes[next].login == number {
@@ -172,9 +208,12 @@ package struct ImportPlan {
         }
     }
 
-    private func wish(_ item: Item, of login: Login, _ number: Int) throws(ImportError) -> ImportMatches.Wish {
+    private mutating func wish(_ item: Item, of login: Login, _ number: Int) throws(ImportError) -> ImportMatches.Wish {
         var item = item
-        if let group { item[.accessGroup] = .string(group) }
+        if let label = login.collection, trust.group == nil {
+            item[.accessGroup] = .string(collections.group(of: label))
+        }
+        if item[.accessGroup] == nil, let group { item[.accessGroup] = .string(group) }
         let source = item.userAttributes[ItemNames.source] ?? format
         let earlier = { [format] in
             // An attachment has its name behind the source of its entry.
@@ -183,7 +222,7 @@ package struct ImportPlan {
         }
         return ImportMatches.Wish(
             login: number, item: item, fingerprint: try Fingerprint(of: item), source: source, earlierSources: earlier,
-            isNamed: login.hasIdentity)
+            earlierAttributes: login.earlierAttributes, isNamed: login.hasIdentity)
     }
 
     private mutating func plan(_ portable: PortablePasskey, of login: Login) {
@@ -202,9 +241,13 @@ package struct ImportPlan {
         let isPresent = known.map { $0 == wish.source || ItemNames.unnumbered($0) == wish.source } ?? false
         let source = isPresent ? known ?? wish.source : unique(wish.source)
         if source != wish.source { item.userAttributes[ItemNames.source] = source }
-        if let existing { return try plan(item, wish.fingerprint, inPlaceOf: existing, of: login) }
+        if let existing { return try plan(item, wish, inPlaceOf: existing, of: login) }
+        if try stored.hasTwin(of: item, login) { return note(login, item, .unchanged, "it is there already") }
+        guard isAllowed(item) else {
+            return note(login, item, .skipped, "programs rely on such items, and only --as-backup imports them")
+        }
         item.fields[ItemNames.fingerprint] = try wish.fingerprint.field(origin)
-        if let other = keys[ImportKey(item)] {
+        if let other = stored.keys[ImportKey(item)] {
             // An item to be added is of this source as well.
             let isOfThisSource =
                 other.map { $0.userAttributes[ItemNames.source]?.hasPrefix(format + ":") ?? false } ?? true
@@ -218,22 +261,38 @@ package struct ImportPlan {
         }
     }
 
+    /// Returns whether the import may add the item: one on which programs rely is for a backup alone.
+    private mutating func isAllowed(_ item: Item) -> Bool {
+        let group = item[.accessGroup]?.text ?? Statement.usualGroup
+        guard
+            ImportTrust.needsBackup(
+                group: group == self.group ? Statement.usualGroup : group, service: item.service ?? "")
+        else {
+            return true
+        }
+        if trust.isBackup { report.reserved.append("\(item.service ?? item.server ?? "") in the group '\(group)'") }
+        return trust.isBackup
+    }
+
     /// Plans the change of an item that was imported before.
     private mutating func plan(
-        _ item: Item, _ fingerprint: Fingerprint, inPlaceOf existing: Item, of login: Login
+        _ item: Item, _ wish: ImportMatches.Wish, inPlaceOf existing: Item, of login: Login
     ) throws(ImportError) {
+        // An item with as many versions has them from an earlier import.
+        let older = min(login.olderPasswords.count, history)
+        if let version = existing.record?.version, version > older { report.missedPasswords -= older }
         let field = try existing.opened(ItemNames.fingerprint)
         let base = field.flatMap { Fingerprint($0) }
-        guard base != fingerprint else { return note(login, item, .unchanged) }
+        guard base != wish.fingerprint else { return note(login, item, .unchanged) }
+        if let base, try wish.had(base, existing) { return note(login, item, .unchanged) }
+        let fingerprint = wish.fingerprint
         var item = item
-        let baseline = try fingerprint.field(origin)
-        item.fields[ItemNames.fingerprint] = baseline
+        item.fields[ItemNames.fingerprint] = try fingerprint.field(origin)
         let current = try Fingerprint.ofStored(existing)
         let isAsImported = base.map { current.contains($0) } ?? false
         if current.contains(fingerprint) {
-            // Both sides made the same change, which becomes the new baseline.
+            // Both sides made the same change.
             note(login, item, .unchanged)
-            try update(existing, .some(ItemChanges(fields: [ItemNames.fingerprint: .some(baseline)])))
         } else if !replaces, let origin, let earlier = field.flatMap({ Fingerprint.Origin($0) }), earlier != origin {
             note(login, item, .differs, "it came from another file before")
         } else if isAsImported || replaces {
@@ -261,7 +320,7 @@ package struct ImportPlan {
             guard claimed.insert(record.persistentReference).inserted else { return add(withOwnKey(item), login) }
             note(login, item, .updated)
             try update(other, .some(ItemChanges(of: other, to: item, removing: false)))
-        } else if other.saysAll(of: item) {
+        } else if try other.saysAll(of: item) {
             note(login, item, .unchanged, "it is there already")
         } else if replaces {
             note(login, item, .updated)
@@ -277,14 +336,16 @@ package struct ImportPlan {
     }
 
     private mutating func add(_ item: Item, _ login: Login) {
-        keys[ImportKey(item)] = .some(nil)
+        stored.keys[ImportKey(item)] = .some(nil)
+        if let label = login.collection { collections.keep(label, for: item) }
         let older = item.secret == nil ? [] : Array(login.olderPasswords.suffix(history))
         report.olderVersions -= older.count
+        report.missedPasswords -= older.count
         report.olderPasswords += older.count
         if older.count > report.longestHistory?.count ?? 0 {
             report.longestHistory = (item.userAttributes[ItemNames.source] ?? "", older.count)
         }
-        additions.append(Addition(item: item, older: older))
+        additions.append(Addition(item: item, line: report.lines.count, older: older))
         note(login, item, .added)
     }
 
@@ -299,7 +360,7 @@ package struct ImportPlan {
         repeat {
             number += 1
             item[part] = .string("\(original)~\(number)")
-        } while keys[ImportKey(item)] != nil
+        } while stored.keys[ImportKey(item)] != nil
         ownKeys[key] = number
         return item
     }
@@ -311,7 +372,7 @@ package struct ImportPlan {
         repeat {
             number += 1
             unique = number == 1 ? source : "\(source)~\(number)"
-        } while imported[unique] != nil || number > 1 && wanted.contains(unique)
+        } while stored.imported[unique] != nil || number > 1 && wanted.contains(unique)
         sources[source] = number
         return unique
     }
@@ -332,23 +393,5 @@ package struct ImportPlan {
             ImportReport.Line(
                 place: login.place, login: entry, service: service, account: account, source: source, outcome: outcome,
                 reason: reason))
-    }
-}
-
-/// A text that is unique for each item of a group, close enough to the vault's own key for planning.
-private struct ImportKey: Hashable {
-    private let parts: [String]
-
-    init(_ item: Item) {
-        let attributes: [Attribute] =
-            item.itemClass == .genericPassword
-            ? [.service, .account]
-            : [.server, .account, .protocolName, .port, .path, .securityDomain, .authenticationType]
-        parts = [item.itemClass.rawValue] + attributes.map { ImportKey.text(item[$0]) }
-    }
-
-    private static func text(_ value: AttributeValue?) -> String {
-        if case .number(let number) = value { return number == 0 ? "" : String(number) }
-        return value?.text ?? ""
     }
 }

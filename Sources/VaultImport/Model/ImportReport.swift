@@ -26,12 +26,29 @@ package struct ImportReport: Sendable {
     package var lines: [Line] = []
     /// Further things to report of the source as a whole; may have names from it, not yet escaped for a terminal.
     package internal(set) var remarks: [String] = []
+    /// The numbers of parts that were not imported, by name.
+    package internal(set) var lost: [String: Int] = [:]
+    /// The numbers of parts without content of their own, such as icons, that were not imported, by name.
+    package internal(set) var looks: [String: Int] = [:]
+    /// Whether another file's items have the name that these would get.
+    package internal(set) var needsName = false
+    /// The number of older passwords that were not imported.
+    package internal(set) var missedPasswords = 0
+    /// The items on which programs rely, which the import of a backup adds.
+    package var reserved: [String] = []
+    /// The number of protection classes and groups that the source states, and a backup alone may.
+    package var refused = 0
     /// The number of older versions of entries, which are not imported.
     package var olderVersions = 0
     /// The number of older passwords, which become older versions of the items.
     package var olderPasswords = 0
     /// The item with the most older passwords; `nil` if there are none.
     package var longestHistory: (source: String, count: Int)?
+
+    /// Whether a login or a part with content was not taken, or differs.
+    package var hasFindings: Bool {
+        count(.differs) + count(.skipped) + missedPasswords > 0 || !lost.isEmpty
+    }
 
     package func count(_ outcome: Outcome) -> Int { lines.count { $0.outcome == outcome } }
 }

@@ -10,16 +10,27 @@ extension Item {
     }
 
     /// Returns whether the item includes everything that another has besides its secrets; labels may differ.
-    func saysAll(of other: Item) -> Bool {
-        for attribute in [Attribute.comment, .itemDescription] {
-            guard let text = other[attribute]?.text, !text.isEmpty else { continue }
-            guard self[attribute]?.text == text else { return false }
+    func saysAll(of other: Item) throws(ImportError) -> Bool {
+        if let kind = other[.itemDescription]?.text, !kind.isEmpty {
+            guard self[.itemDescription]?.text == kind else { return false }
         }
+        if let notes = other[.comment]?.text, !notes.isEmpty, self[.comment]?.text != notes {
+            // A file has the notes in the open that are a field here.
+            guard let own = try opened(ItemNames.notes), own.isEqual(to: try Secret(plain: notes)) else { return false }
+        }
+        let planted = ItemNames.custom + ItemNames.prefix
+        let urls = Set(ItemFace(self).urls + [WebAddress(self).text])
         return other.userAttributes.allSatisfy { name, value in
-            // Different spellings of an address are equal.
-            let isSamePage = name == ItemNames.url && WebAddress(value)?.text == WebAddress(self).text
-            return name.hasPrefix(ItemNames.prefix) || isSamePage || userAttributes[name] == value
+            // Different spellings of an address are equal, and their order makes no difference.
+            if Item.isURL(name) { return urls.contains(value) || urls.contains(WebAddress(value)?.text ?? "") }
+            // What only a backup may state was stated of the item.
+            let own = name.hasPrefix(planted) ? String(name.dropFirst(ItemNames.custom.count)) : name
+            return name.hasPrefix(ItemNames.prefix) || userAttributes[name] == value || userAttributes[own] == value
         }
+    }
+
+    private static func isURL(_ name: String) -> Bool {
+        name == ItemNames.url || name.hasPrefix(ItemNames.url + ".") && ItemNames.isReserved(name)
     }
 
     /// Returns whether the item includes all secrets of another, which is not stored.
@@ -42,6 +53,8 @@ extension ItemChanges {
     /// - Parameter removing: whether parts that the source no longer has are removed here too.
     init(of existing: Item, to item: Item, removing: Bool) throws(ImportError) {
         self.init(attributes: item.attributes, secret: item.secret)
+        // An item stays where its owner has it.
+        for chosen in [Attribute.accessGroup, .accessible, .accessControl, .synchronizable] { attributes[chosen] = nil }
         // An item cannot lose its secret, which can only become empty.
         if item.secret == nil, existing.record?.hasSecret == true, removing { secret = try Secret(plain: "") }
         // Clears the parts that the new address lacks.
@@ -68,5 +81,16 @@ extension ItemChanges {
             userAttributes.updateValue(nil, forKey: name)
         }
         for name in existing.fieldNames where item.fields[name] == nil { fields.updateValue(nil, forKey: name) }
+    }
+}
+
+extension VaultError {
+    /// Whether the vault refuses an item for what it is, and would take another one.
+    var isOfItem: Bool {
+        switch self {
+        case .parameter, .noSuchAttribute, .accessGroupDenied, .unimplemented: true
+        case .storage(.valueTooLarge), .storage(.attributesTooLarge): true
+        default: false
+        }
     }
 }

@@ -13,8 +13,8 @@ extension Login {
     ///
     /// - Parameter format: the prefix of ``ItemNames/source``.
     /// - Throws: `.malformed` for an entry that is too large to be imported.
-    func items(of format: String) throws(ImportError) -> [Item] {
-        isOnlyPasskeys ? [] : try withSecretsInPlace().madeItems(of: format)
+    func items(of format: String, within trust: ImportTrust = ImportTrust()) throws(ImportError) -> [Item] {
+        try isOnlyPasskeys ? [] : withStatements(within: trust).withSecretsInPlace().madeItems(of: format)
     }
 
     private func madeItems(of format: String) throws(ImportError) -> [Item] {
@@ -24,16 +24,16 @@ extension Login {
         var secrets: [String: Secret] = [:]
         var given: [(name: String, value: String)] = []
         let page = urls.first.flatMap { WebAddress($0) }
-        let key = key(page)
+        let derived = key(page)
+        let key = stated?.key(derived, of: self) ?? derived
+        user[ItemNames.made] = Maker.of(importFrom: format)
         if let contentType { given.append((names.taking(ItemNames.contentType), contentType)) }
         if keepsAttributeNames { addAttributes(to: &given, &names) }
         // No attribute takes the names of secrets that have a meaning.
         let meanings = [ItemNames.otp, ItemNames.notes].filter { name in fields.contains { $0.name == name } }
         for name in meanings { _ = names.taking(name) }
         func add(_ name: String, _ value: String) { given.append((names.taking(name), value)) }
-        if let first = urls.first, key.itemClass == .genericPassword || page?.text != first {
-            add(ItemNames.url, first)
-        }
+        if let first = urls.first, !isAddress(first, of: key, page) { add(ItemNames.url, first) }
         for (index, url) in urls.dropFirst().enumerated() { add(ItemNames.furtherURL(index + 2), url) }
         if !folder.isEmpty { add(ItemNames.folder, folder) }
         if !keepsAttributeNames { addAttributes(to: &given, &names) }
@@ -41,29 +41,42 @@ extension Login {
             given.reduce(notes.utf8.count) { $0 + $1.name.utf8.count + $1.value.utf8.count + 16 }
             > Login.attributesLimit
         if !booleans.isEmpty {
-            let marked = given.filter { booleans.contains($0.name) && ["true", "false"].contains($0.value) }
+            let marked = given.filter {
+                booleans.contains($0.name) && ["true", "false"].contains($0.value) && !$0.name.contains("\n")
+            }
             if !marked.isEmpty { user[ItemNames.booleans] = marked.map(\.name).joined(separator: "\n") }
         }
         for (name, value) in given {
             // A URL may contain a password.
             let isSecret = name.hasPrefix(ItemNames.url) && Login.hasPassword(value)
             if isSecret || value.utf8.count > (isLarge ? 255 : Login.attributeLimit) {
-                secrets[name] = try Secret(plain: value)
+                secrets[UniqueNames.good(name)] = try Secret(plain: value)
             } else {
                 user[name] = value
             }
         }
         var attributes: [Attribute: AttributeValue] = [.label: .string(title)]
-        if isLarge || notes.utf8.count > Login.attributeLimit {
+        if stated?.hasSecretNotes == true {
+            if !notes.isEmpty { secrets[names.taking(ItemNames.notes)] = try Secret(plain: notes) }
+        } else if isLarge || notes.utf8.count > Login.attributeLimit {
             secrets[names.taking(ItemNames.notes)] = try Secret(plain: notes)
         } else if !notes.isEmpty {
             attributes[.comment] = .string(notes)
         }
         attributes[.itemDescription] = kind.map(AttributeValue.string)
-        var dates: [Attribute: AttributeValue] = [:]
-        dates[.creationDate] = created.map(AttributeValue.date)
-        dates[.modificationDate] = modified.map(AttributeValue.date)
-        attributes.merge(dates) { $1 }
+        var common: [Attribute: AttributeValue] = [:]
+        common[.creationDate] = created.map(AttributeValue.date)
+        common[.modificationDate] = modified.map(AttributeValue.date)
+        if let stated {
+            for (attribute, text) in stated.texts { attributes[attribute] = text == .string("") ? nil : text }
+            common.merge(stated.protection) { $1 }
+            user.merge(stated.user) { $1 }
+        }
+        if keepsAttributeNames, key.itemClass == .genericPassword {
+            let own = user.keys.filter { !$0.hasPrefix(ItemNames.prefix) && !$0.hasPrefix(ItemNames.custom) }
+            user[ItemNames.programAttributes] = ItemNames.lines(own)
+        }
+        attributes.merge(common) { $1 }
         for (name, secret) in fields {
             let isMeant = meanings.contains(name) && secrets[name] == nil
             secrets[isMeant ? name : names.taking(name)] = secret
@@ -82,8 +95,10 @@ extension Login {
             + attachments.map { attachment in
                 Item(
                     .genericPassword(service: service + "/attachment", account: attachment.name),
-                    attributes: dates.merging([.label: .string(attachment.name)]) { $1 },
-                    userAttributes: [ItemNames.source: "\(source)/\(attachment.name)"], secret: attachment.content)
+                    attributes: common.merging([.label: .string(attachment.name)]) { $1 },
+                    userAttributes: [
+                        ItemNames.source: "\(source)/\(attachment.name)", ItemNames.made: user[ItemNames.made] ?? "",
+                    ], secret: attachment.content)
             }
     }
 
@@ -115,11 +130,21 @@ extension Login {
 
     private func addAttributes(to given: inout [(name: String, value: String)], _ names: inout UniqueNames) {
         for (name, value) in attributes {
-            let isTaken = keepsAttributeNames ? name.hasPrefix(ItemNames.prefix) : ItemNames.isReserved(name)
-            let wanted = isTaken ? ItemNames.custom + name : name
-            given.append((keepsAttributeNames ? names.keeping(wanted) : names.taking(wanted), value))
+            let isOwn = keepsAttributeNames && !name.hasPrefix(ItemNames.prefix)
+            given.append((names.keeping(isOwn ? name : CustomName.kept(name)), value))
         }
     }
+
+    /// Returns whether an item says all of its first URL by its server, protocol, port and path.
+    ///
+    /// - Parameter page: the address that the URL names.
+    private func isAddress(_ url: String, of key: ItemKey, _ page: WebAddress?) -> Bool {
+        guard key.itemClass == .internetPassword else { return false }
+        return (stated == nil ? page?.text : WebAddress(Item(key)).text) == url
+    }
+
+    /// The key of the item, but for what a file states of it.
+    var key: ItemKey { key(urls.first.flatMap { WebAddress($0) }) }
 
     /// - Parameter page: the address that the first URL names.
     private func key(_ page: WebAddress?) -> ItemKey {
@@ -158,7 +183,7 @@ private struct UniqueNames {
         return unique
     }
 
-    private static func good(_ name: String) -> String {
+    static func good(_ name: String) -> String {
         let count = name.utf8.count
         if count > 0, count <= 240, name.utf8.allSatisfy({ (0x20..<0x7f).contains($0) }) { return name }
         var text = "".unicodeScalars

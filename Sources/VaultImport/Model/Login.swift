@@ -64,6 +64,12 @@ package struct Login: Sendable {
     package var isOnlyPasskeys = false
     /// The attributes that are booleans at the source, not texts.
     package var booleans: Set<String> = []
+    /// What the file states of the item in fields of this product; see ``withStatements(within:)``.
+    var stated: Stated?
+    /// The label of the collection in which a program of the source looks for the item; `nil` for the user's default.
+    package var collection: String?
+    /// The attributes that earlier versions gave to such an entry in place of its own.
+    package var earlierAttributes: [String: String] = [:]
     /// The times of creation and last change at the source.
     package var created: Date?
     package var modified: Date?
@@ -103,6 +109,13 @@ package struct Login: Sendable {
     mutating func addAttribute(_ name: String, _ value: String?) {
         if let value, !value.isEmpty { attributes.append((name, value)) }
     }
+
+    /// - Parameter earlier: the value of the attribute in earlier versions, which was the source's own.
+    mutating func addTags(_ tags: [String], earlier: String) {
+        let names = tags.map { $0.filter { !$0.isNewline } }.filter { !$0.isEmpty }
+        addAttribute(ItemNames.tags, names.joined(separator: "\n"))
+        if names.count > 1, !earlier.isEmpty { earlierAttributes[ItemNames.tags] = earlier }
+    }
 }
 
 /// The result of reading a format.
@@ -110,6 +123,9 @@ package struct ImportedLogins: Sendable {
     package var logins: [Login] = []
     /// The entries that cannot be imported, each with the reason.
     package var skipped: [(place: String, reason: String)] = []
+    /// The numbers of parts that are not imported, by name, and of those without content of their own, such as icons.
+    package internal(set) var lost: [String: Int] = [:]
+    package internal(set) var looks: [String: Int] = [:]
     /// Further things to report of the source as a whole.
     package internal(set) var remarks: [String] = []
     /// Whether reading them needed a passphrase.

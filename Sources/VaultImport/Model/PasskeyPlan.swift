@@ -29,7 +29,7 @@ struct PasskeyPlan {
     init(in store: any ItemStore, group: String?, replaces: Bool) throws(ImportError) {
         (self.store, self.group, self.replaces) = (store, group, replaces)
         do throws(VaultError) {
-            for passkey in try store.passkeys(of: nil, in: group) { known[Identity(passkey)] = passkey }
+            for passkey in try store.passkeys(of: nil) { known[Identity(passkey)] = passkey }
         } catch { throw .outside(error) }
     }
 

@@ -144,6 +144,7 @@ package struct PortablePasskey: Sendable {
         item[.creationDate] = created.map(AttributeValue.date)
         item.userAttributes.merge(attributes) { own, _ in own }
         item.userAttributes[ItemNames.source] = source
+        item.userAttributes[ItemNames.made] = Maker.of(importFrom: String(source.prefix { $0 != ":" }))
         item.fields.merge(fields) { own, _ in own }
         if let group { item[.accessGroup] = .string(group) }
         return item

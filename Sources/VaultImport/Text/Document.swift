@@ -131,6 +131,12 @@ extension Secret {
     }
 
     /// Encodes as base64 for URLs without padding (RFC 4648, 5).
+    func encodedBase64() throws(CryptoError) -> Secret {
+        var text = try SecretBuffer(capacity: count * 4 / 3 + 4)
+        try withBytes { bytes throws(CryptoError) in try text.append(base64: bytes) }
+        return Secret(try text.take())
+    }
+
     func encodedBase64URL() throws(CryptoError) -> Secret {
         var text = try SecretBuffer(capacity: (count * 4 + 2) / 3 + 2)
         try withBytes { bytes throws(CryptoError) in try text.append(base64URL: bytes) }

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+internal import Vault
+internal import VaultFormat
+
+/// The groups of collections of another keyring, in which programs find their items again. A collection of the vault
+/// has a record with its label.
+struct CollectionGroups {
+    /// The groups of labels: of the vault's collections, and of those that the import needs.
+    private var groups: [String: String] = [:]
+    private var taken: Set<String>
+    private var isKept: Set<String>
+    /// The records of new collections.
+    private(set) var records: [Item] = []
+
+    /// - Parameter items: those of the vault.
+    init(_ items: [Item]) {
+        taken = Set(items.compactMap { $0[.accessGroup]?.text })
+        for item in items where item.service == HiddenItems.collectionService {
+            if let label = item.label, let group = item[.accessGroup]?.text { groups[label] = group }
+        }
+        isKept = Set(groups.values)
+    }
+
+    mutating func group(of label: String) -> String {
+        if let group = groups[label] { return group }
+        let group = AccessGroups.ofCollection(label, beside: taken)
+        taken.insert(group)
+        groups[label] = group
+        return group
+    }
+
+    /// Adds the record of an item's collection, unless there is one.
+    mutating func keep(_ label: String, for item: Item) {
+        guard let group = item[.accessGroup]?.text, groups[label] == group, isKept.insert(group).inserted else {
+            return
+        }
+        records.append(
+            Item(
+                .genericPassword(service: HiddenItems.collectionService),
+                attributes: [.accessGroup: .string(group), .label: .string(label)]))
+    }
+}
