@@ -95,7 +95,7 @@ struct BrowserTests {
     }
 
     @Test(arguments: [
-        (30, ["Mail of work  ada"]), (60, ["Mail of work", "ada"]), (80, ["Mail of work", "ada", "mail.example"]),
+        (30, ["Mail of work", "ada"]), (60, ["Mail of work", "ada"]), (80, ["Mail of work", "ada", "mail.example"]),
         (120, ["Mail of work", "ada", "mail.example", "behind the door"]),
     ])
     func `a row shows as many parts as there is room for`(_ columns: Int, _ parts: [String]) throws {

@@ -183,7 +183,7 @@ struct Browser {
         var room = size.columns - 2
         var text = ""
         // A narrow screen leaves out what is furthest to the right, and the title has the most room.
-        let columns = [entry.title, entry.user, entry.place, entry.notes].prefix(max(1, room / 20))
+        let columns = [entry.title, entry.user, entry.place, entry.notes].prefix(max(2, room / 20))
         for (place, column) in columns.enumerated() {
             let rest = columns.count - place
             let width = place == 0 ? room * 2 / (rest + 1) : room / rest
