@@ -149,7 +149,7 @@ package struct GitLogins {
                     try store.noteRefusal(of: found)
                 }
             } catch {
-                // What was changed meanwhile is not what the server has refused.
+                // The server has refused the secret from before a change.
                 guard error == .itemChanged || error == .itemNotFound else { throw error }
             }
         }

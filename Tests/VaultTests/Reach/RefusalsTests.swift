@@ -8,7 +8,7 @@ import Testing
 struct RefusalsTests {
     private let world: TestVault
 
-    init() throws { world = try TestVault() }
+    init() throws { world = try TestVault(waits: true) }
 
     private func record(_ account: String) throws -> ItemRecord {
         try #require(try world.vault.first(Query(.genericPassword, service: "s", account: account))?.record)
