@@ -124,7 +124,8 @@ extension SecItemTests {
                         while True:
                             client = listener.accept()[0]
                             client.recv(16)
-                            client.sendall(struct.pack("<IIBBHI", 3, 0, int(sys.argv[2]), 129, 0, 0) + bytes([13, 0, 5]))
+                            head = struct.pack("<IIBBHI", 3, 0, int(sys.argv[2]), 129, 0, 0)
+                            client.sendall(head + bytes([13, 0, 5]))
                             client.close()
                         """,
                         address, "\(version)",

@@ -98,7 +98,8 @@ struct GitTests {
             vault unlock
             place='protocol=https\\nhost=h.example\\n'
             for number in $(seq 30); do
-                printf "$place"'username=ada\\npassword=%s\\n' $number | vault git-credential store || echo "failed $?" &
+                printf "$place"'username=ada\\npassword=%s\\n' $number |
+                    vault git-credential store || echo "failed $?" &
                 printf "$place\\n" | vault git-credential get >/dev/null || echo "failed $?" &
             done
             for job in $(jobs -p); do [ $job = $server ] || wait $job; done

@@ -3,6 +3,8 @@ internal import VaultFormat
 internal import VaultStorage
 
 /// A query whose values were checked against the class, ready to be compared with records.
+///
+/// Size: each property is a condition of ``Query``, in the form in which it is compared.
 struct ParsedQuery {
     /// An attribute that a record must have.
     struct Filter {

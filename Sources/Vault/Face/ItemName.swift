@@ -29,8 +29,8 @@ package struct ItemName: Equatable, Sendable {
     /// The first digits of the identifier, in hexadecimal; `nil` for any.
     package let id: String?
 
-    /// - Parameter rules: titles are set by programs, by imports and by other people, so that only a person who looks at
-    ///   what is found goes by them.
+    /// - Parameter rules: titles are set by programs, by imports and by other people, so that only a person who looks
+    ///   at what is found goes by them.
     package init(_ text: String, account: String? = nil, _ rules: Rules = .all, id: String? = nil) {
         (self.text, self.account, self.rules) = (text, account, rules)
         self.id = id.map { $0.lowercased().replacing("-", with: "") }

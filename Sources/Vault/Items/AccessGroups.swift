@@ -39,8 +39,8 @@ public struct AccessGroups: Equatable, Sendable {
         return AccessGroups(list.filter { others.allows($0) })
     }
 
-    /// Whether a text can be a sandboxed application's identifier, which is also its access group. As a group, `*` would
-    /// be every group, `default` the user's own, and the empty text marks an unknown sandbox.
+    /// Whether a text can be a sandboxed application's identifier, which is also its access group. As a group, `*`
+    /// would be every group, `default` the user's own, and the empty text marks an unknown sandbox.
     package static func isApplication(_ text: String) -> Bool {
         text.contains(".") && text.utf8.allSatisfy { $0.isASCIIAlphanumeric || "._-".utf8.contains($0) }
     }

@@ -2,8 +2,8 @@
 internal import VaultFormat
 internal import VaultStorage
 
-/// A store that remembers which secrets servers have refused. Only this device does: to another one, in another network,
-/// the same host may be another server.
+/// A store that remembers which secrets servers have refused. Only this device does: to another one, in another
+/// network, the same host may be another server.
 package protocol RefusalStore: ItemStore {
     /// Returns whether a server has refused an item's secret, and the item is as it was then.
     func isRefused(_ record: ItemRecord) throws(VaultError) -> Bool

@@ -86,7 +86,7 @@ actor Connections {
         timers.fire()
         for (number, session) in sessions where session.isClosed { remove(number) }
         var wait = SocketLoop.Wait(patience: timers.rest)
-        // The kernel looks in this order: with a call come the ends of all connections that the caller has closed before.
+        // The kernel looks in this order: with a call come the ends of all connections that the caller has closed.
         if let connections = listener?.wait { wait.add(connections) }
         for session in sessions.values { wait.descriptors.append((session.descriptor, session.events)) }
         return wait

@@ -68,8 +68,8 @@ final class VaultKeeper: Sendable {
         return try useAtOnce(groups, body)
     }
 
-    /// Runs a search. One that finds nothing does not keep the vault open: programs look for what they never stored, for
-    /// as long as they run.
+    /// Runs a search. One that finds nothing does not keep the vault open: programs look for what they never stored,
+    /// for as long as they run.
     func search<R>(_ groups: AccessGroups, _ body: (Vault) throws(VaultError) -> R) throws(VaultError) -> R {
         lockIfDue()
         return try searchAtOnce(groups, body)

@@ -11,8 +11,9 @@ struct Browse: ParsableCommand {
         abstract: "Browse the vault on the whole screen.",
         discussion: """
             Typed words are searched for, as 'vault find' does; one wrong letter is forgiven. Enter shows the selected \
-            item with its secrets until the next key, ^Y copies the secret, ^E asks for a new secret, ^D deletes the item and ^Z restores a deleted item; Esc or ^C ends the \
-            command. The command also ends when the agent locks the vault, and after five minutes without a key.
+            item with its secrets until the next key, ^Y copies the secret, ^E asks for a new secret, ^D deletes the \
+            item and ^Z restores a deleted item; Esc or ^C ends the command. The command also ends when the agent \
+            locks the vault, and after five minutes without a key.
             """)
 
     @OptionGroup var vault: VaultOptions

@@ -3,8 +3,8 @@
 /// The scripts that make a shell offer completions: each asks `vault complete-line`.
 ///
 /// The parser's own scripts are not used. For bash they let `compgen -W` expand all names: an item called `$(rm -r ~)`
-/// would be executed when the user presses Tab. For fish they evaluate a condition for each option of each command. Here
-/// each shell offers names quoted, which are literal when the line is run as well.
+/// would be executed when the user presses Tab. For fish they evaluate a condition for each option of each command.
+/// Here each shell offers names quoted, which are literal when the line is run as well.
 enum CompletionScript: String, CaseIterable {
     case bash, zsh, fish
 

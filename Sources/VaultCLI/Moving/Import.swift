@@ -3,6 +3,9 @@ internal import ArgumentParser
 internal import Vault
 internal import VaultImport
 
+/// `vault import`.
+///
+/// Size: each property is an option.
 struct Import: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "import",

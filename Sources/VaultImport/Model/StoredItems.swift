@@ -50,8 +50,8 @@ struct StoredItems {
         if let record = item.record { taken.insert(record.persistentReference) }
     }
 
-    /// Returns whether the vault has the item from elsewhere, under this key or as far as any format tells, with all that
-    /// it says.
+    /// Returns whether the vault has the item from elsewhere, under this key or as far as any format tells, with all
+    /// that it says.
     ///
     /// - Parameter login: the entry of the item.
     mutating func hasTwin(of item: Item, _ login: Login) throws(ImportError) -> Bool {
