@@ -18,7 +18,7 @@ struct ServedItem: Sendable {
     init?(_ item: Item) {
         guard let record = item.record, ServedItem.classes.contains(item.itemClass) else { return nil }
         let group = item[.accessGroup]?.text ?? ""
-        guard !HiddenItems.contains(group: group), item[.service]?.text != CollectionRecord.service else { return nil }
+        guard !HiddenItems.contains(group: group), !HiddenItems.isCollection(item) else { return nil }
         (self.item, self.record, self.group) = (item, record, group)
         let face = ItemFace(item)
         let attributes = face.programAttributes

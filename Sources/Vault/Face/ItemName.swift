@@ -49,7 +49,7 @@ package struct ItemName: Equatable, Sendable {
         let isNamed =
             switch rule {
             case .place: face.place.utf8.elementsEqual(text.utf8)
-            case .title: face.title.utf8.elementsEqual(text.utf8)
+            case .title: face.title.utf8.elementsEqual(text.utf8) && !HiddenItems.isCollection(face.item)
             default: host.map { face.host?.withoutWWW == $0.withoutWWW } ?? false
             }
         return isNamed && isOfAccount(face) && hasID(face)

@@ -93,7 +93,7 @@ private struct BrowseSession: ~Copyable {
         for query in [Query(.genericPassword), Query(.internetPassword), Passkey.query(of: nil)] {
             let found = try store.allMatching(query.withoutQuestions)
             // Other keys have nothing to show.
-            items += found.filter { $0.itemClass != .key || Passkey($0) != nil }
+            items += found.filter { ($0.itemClass != .key || Passkey($0) != nil) && !HiddenItems.isCollection($0) }
         }
         browser.show(ItemTable.sorted(items).map(\.item))
     }

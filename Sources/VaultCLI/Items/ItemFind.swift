@@ -116,6 +116,7 @@ struct Find: ParsableCommand {
             found += try store.allMatching(query)
         }
         if case .identity = itemClass { return found }
+        if service != HiddenItems.collectionService { found.removeAll(where: HiddenItems.isCollection) }
         // The table is sorted by class, the limit applies by time.
         found.sort { ($0.record?.created ?? .distantPast) < ($1.record?.created ?? .distantPast) }
         return limit.map { Array(found.prefix($0)) } ?? found

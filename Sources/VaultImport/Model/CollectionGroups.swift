@@ -15,7 +15,7 @@ struct CollectionGroups {
     /// - Parameter items: those of the vault.
     init(_ items: [Item]) {
         taken = Set(items.compactMap { $0[.accessGroup]?.text })
-        for item in items where item.service == HiddenItems.collectionService {
+        for item in items where HiddenItems.isCollection(item) {
             if let label = item.label, let group = item[.accessGroup]?.text { groups[label] = group }
         }
         isKept = Set(groups.values)
