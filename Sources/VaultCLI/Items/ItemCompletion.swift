@@ -7,10 +7,8 @@ internal import VaultAgent
 ///
 /// ``LineCompletion`` passes the words without quotes, and offers the completions that fit.
 enum ItemCompletion {
-    /// Places and titles.
-    static let names = CompletionKind.custom { words, _, _ in
-        offered(words) { [$0.place, $0.title] }
-    }
+    /// Places and labels.
+    static let names = CompletionKind.custom { words, _, _ in offered(words) { [$0.place, $0.item.label ?? ""] } }
 
     static let accounts = CompletionKind.custom { words, index, _ in
         // The name is the word before the last.

@@ -22,7 +22,7 @@ enum NearMiss {
         }
         let names = items.flatMap { item in
             let face = ItemFace(item)
-            return name.rules.contains(.title) ? [face.place, face.title] : [face.place]
+            return name.rules.contains(.title) ? [face.place, item.label ?? face.place] : [face.place]
         }
         return Suggestion.question(Suggestion.names(like: name.text, among: names))
     }

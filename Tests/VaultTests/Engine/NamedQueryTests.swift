@@ -34,7 +34,8 @@ struct NamedQueryTests {
     }
 
     @Test func `the first group has all rules before another group has one`() throws {
-        let vault = try Self.vault().vault
+        let test = try Self.vault()
+        let vault = test.vault
         #expect(try Self.found(vault, ItemName("own")) == ["own ada"])
         #expect(try Self.found(vault, ItemName("own", account: "eve")) == ["own eve"])
         #expect(try Self.found(vault, ItemName("Shared")) == ["own ada"])
@@ -57,7 +58,8 @@ struct NamedQueryTests {
     }
 
     @Test func `a host is found without its www, and filters only take away`() throws {
-        let vault = try Self.vault().vault
+        let test = try Self.vault()
+        let vault = test.vault
         for name in ["bank.example", "https://bank.example/login", "WWW.Bank.Example."] {
             #expect(try Self.found(vault, ItemName(name)) == ["www.bank.example ada"])
             #expect(try Self.found(vault, ItemName(name), .genericPassword) == [])
@@ -104,7 +106,8 @@ struct NamedQueryTests {
     }
 
     @Test func `the secret comes with the only item`() throws {
-        let vault = try Self.vault().vault
+        let test = try Self.vault()
+        let vault = test.vault
         var query = Query(named: ItemName("own"))
         query.returnsSecrets = true
         #expect(try vault.copyMatching(query)[0].secret?.isEqual(to: "ada") == true)
@@ -117,7 +120,8 @@ struct NamedQueryTests {
     }
 
     @Test func `a name changes nothing by itself`() throws {
-        let vault = try Self.vault().vault
+        let test = try Self.vault()
+        let vault = test.vault
         let query = Query(named: ItemName("own"))
         #expect(throws: VaultError.self) { try vault.delete(matching: query) }
         #expect(throws: VaultError.self) { try vault.update(matching: query, with: ItemChanges(secret: "x")) }
