@@ -29,7 +29,7 @@ enum OverviewManual {
             """
         ),
         (
-            "NAMES",
+            "ITEM NAMES",
             """
             NAME is the service or the server of an item, else its title: the label, or SERVICE (ACCOUNT) without one.
             'get', 'show', 'copy', 'otp', 'browse' and 'history' also take a host, or a URL. Generic and internet
