@@ -58,7 +58,7 @@ struct MaskedRunTests {
                 """
                 import os, shutil, signal, sys, tty
                 # A print would fail within another one, which the signal may interrupt.
-                def resized(*_): os.write(1, b"size %d\n" % os.get_terminal_size(1).columns)
+                def resized(*_): os.write(1, b"size %d\\n" % os.get_terminal_size(1).columns)
                 signal.signal(signal.SIGWINCH, resized)
                 print("ready", flush=True)
                 sys.stdin.readline()
