@@ -132,7 +132,7 @@ extension SecItemTests {
                     ]
                     agent.standardOutput = output
                     try agent.run()
-                    defer { agent.terminate() }
+                    defer { kill(agent.processIdentifier, SIGKILL) }
                     _ = output.fileHandleForReading.availableData
                     setenv("VAULT_AGENT_SOCK", address, 1)
                     unsetenv("VAULT_PASSPHRASE_FILE")
