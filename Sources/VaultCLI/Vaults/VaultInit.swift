@@ -132,7 +132,11 @@ struct Init: ParsableCommand {
 
     /// Returns whether the running agent has another vault.
     private static func isAgentTaken(_ vault: LockedVault) -> Bool {
-        (try? AgentClient(vault: vault.path, accessGroups: .ofCommand)) == nil
+        // Without an agent there is no client, and no error either.
+        do throws(VaultError) {
+            _ = try AgentClient(vault: vault.path, accessGroups: .ofCommand)
+            return false
+        } catch { return true }
     }
 
     /// Asks for a passphrase until it is valid, and strong or confirmed by the user.
