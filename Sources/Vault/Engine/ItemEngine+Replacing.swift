@@ -3,7 +3,7 @@ internal import VaultCrypto
 internal import VaultFormat
 internal import VaultStorage
 
-// What programs store again: two that look for their item first, and then add it, would each add one.
+// A store by a program is one step here: two programs that each look for their item, and then add it, add two.
 
 /// The item that a program has stored.
 package struct ReplacedItem: Sendable {

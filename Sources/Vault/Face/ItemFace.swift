@@ -2,7 +2,7 @@
 internal import VaultCrypto
 internal import VaultFormat
 
-/// What an item is to a person and to every program: each view of an item, be it the command's, the bus's, git's, a
+/// The parts of an item that people and programs see: each view of an item, be it the command's, the bus's, git's, a
 /// browser's or a file's, takes its parts from here.
 package struct ItemFace: Sendable {
     package let item: Item
@@ -58,7 +58,7 @@ package struct ItemFace: Sendable {
         (attributes[ItemNames.tags] ?? "").split(whereSeparator: \.isNewline).map(String.init)
     }
 
-    /// What made the item, see ``Maker``; `nil` for an item of an earlier version.
+    /// The maker of the item, see ``Maker``; `nil` for an item of an earlier version.
     package var made: String? { present(attributes[ItemNames.made]) }
 
     /// The attributes of a user or a program that are no part of the face under another name, in the order of their

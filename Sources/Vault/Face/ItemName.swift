@@ -2,8 +2,8 @@
 internal import FoundationEssentials
 internal import VaultFormat
 
-/// What a person or a program calls an item: the one rule of which items a name means. The first rule that finds any
-/// decides; everything else about the item only filters.
+/// A name by which a person or a program means an item, and the rules of which items that are. The first rule that
+/// finds any decides; everything else about the item only filters.
 package struct ItemName: Equatable, Sendable {
     /// The parts of an item that a name may equal, in their order.
     package struct Rules: OptionSet, Sendable {

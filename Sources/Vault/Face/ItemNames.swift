@@ -44,7 +44,7 @@ package enum ItemNames {
 
     /// The association of the browser that saved the login.
     package static let browser = "vault.browser"
-    /// What made the item: ``Maker``. An item without the attribute is an earlier version's.
+    /// The maker of the item: ``Maker``. An item without the attribute is an earlier version's.
     package static let made = "vault.made"
     /// The names of the attributes that a program set over the bus: percent-encoded, one per line.
     package static let programAttributes = "vault.attributes"
@@ -76,7 +76,7 @@ package enum ItemNames {
     static func isPart(_ name: String) -> Bool { name == folder || name == tags || isURL(name) }
 }
 
-/// What made an item: the value of ``ItemNames/made``, with a format behind a colon for an import.
+/// The maker of an item: the value of ``ItemNames/made``, with a format behind a colon for an import.
 package enum Maker: String, Sendable {
     case command, git, browser, program
     case imported = "import"
