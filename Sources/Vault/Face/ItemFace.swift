@@ -109,7 +109,9 @@ package struct ItemFace: Sendable {
         for url in (attributes[ItemNames.url].map { [$0] } ?? []) + furtherURLs {
             if let place = WebPlace(url), place.scheme != nil { add(place) }
         }
-        if item.itemClass == .genericPassword, let place = WebPlace(item.service ?? ""),
+        // The file beside a login of a host is no password for that host's pages.
+        let isFile = attributes[ItemNames.source] != nil && item.service?.hasSuffix(ItemNames.attachmentSuffix) == true
+        if item.itemClass == .genericPassword, !isFile, let place = WebPlace(item.service ?? ""),
             place.scheme != nil || place.host.isMoreThanAWord
         {
             add(place)

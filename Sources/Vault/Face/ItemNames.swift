@@ -16,6 +16,8 @@ package enum ItemNames {
     package static let contentType = "vault.content-type"
     /// The end of ``source`` for a passkey of an entry, in front of a number for a second one.
     package static let passkeySuffix = "/passkey"
+    /// The end of the service of an imported attachment.
+    package static let attachmentSuffix = "/attachment"
     package static let folder = "folder"
     /// The first URL as written, if server, protocol, port and path do not cover all of it.
     package static let url = "url"

@@ -276,7 +276,9 @@ package struct ExportedEntries: Sendable {
     /// Returns the item's source and name as an attachment; `nil` if it is not an attachment.
     private static func attachment(_ item: Item, _ source: String?) -> (parent: String, name: String)? {
         let service = item.userAttributes[ItemNames.originalKey] ?? item.service
-        guard let name = item.account, var source, service?.hasSuffix("/attachment") == true else { return nil }
+        guard let name = item.account, var source, service?.hasSuffix(ItemNames.attachmentSuffix) == true else {
+            return nil
+        }
         // A repeated name has a number behind it.
         if !source.hasSuffix("/" + name), let mark = source.lastIndex(of: "~") { source = String(source[..<mark]) }
         guard source.hasSuffix("/" + name) else { return nil }

@@ -94,7 +94,7 @@ extension Login {
         return [main]
             + attachments.map { attachment in
                 Item(
-                    .genericPassword(service: service + "/attachment", account: attachment.name),
+                    .genericPassword(service: service + ItemNames.attachmentSuffix, account: attachment.name),
                     attributes: common.merging([.label: .string(attachment.name)]) { $1 },
                     userAttributes: [
                         ItemNames.source: "\(source)/\(attachment.name)", ItemNames.made: user[ItemNames.made] ?? "",

@@ -50,6 +50,11 @@ struct ItemFaceTests {
         #expect(Self.generic(service).host?.text == host)
     }
 
+    @Test func `an imported attachment is for no page, and a path of that name is`() {
+        #expect(Self.generic("g.example/attachment", user: ["vault.import": "bitwarden:1/a.txt"]).places == [])
+        #expect(Self.generic("g.example/attachment").host?.text == "g.example")
+    }
+
     @Test func `the host is the server's, else that of the first URL, else the service's`() {
         let urls = ["url.2": "https://b.example", "url": "https://a.example/"]
         #expect(Self.internet("s.example", user: urls).host?.text == "s.example")
