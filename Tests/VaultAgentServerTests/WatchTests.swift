@@ -81,9 +81,9 @@ struct WatchTests {
         #expect(await iterator?.next()?.kind == .many)
         (slow, iterator) = (nil, nil)
         // The connection ends with its last reader and is reopened for the next.
-        for _ in 0..<200 {
+        for round in 0..<200 {
             var changes = client.changes.makeAsyncIterator()
-            try await client.set(.generic("s"))
+            try await client.set(.generic("s", "\(round)"))
             let kind = await changes.next()?.kind
             #expect(kind == .added || kind == .updated)
         }
