@@ -9,8 +9,8 @@ import Testing
 struct HelperStartTests {
     private static let uses: [@Sendable (Helper) throws -> Void] = [
         { try $0.give([1].span) }, { _ = try $0.answer() }, { try $0.leave([1].span) },
-        { try $0.leave(reading: STDIN_FILENO) }, { _ = try $0.announcement(limit: 9) }, { _ = try $0.beside(limit: 9) },
-        { _ = try $0.show([1].span) }, { _ = try $0.run() },
+        { try $0.leave(reading: STDIN_FILENO) }, { _ = try $0.announcement(limit: 9) },
+        { _ = try $0.beside(input: -1, output: -1) }, { _ = try $0.show([1].span) }, { _ = try $0.run() },
     ]
 
     @Test func `a helper that does not start leaves no pipe open`() async {

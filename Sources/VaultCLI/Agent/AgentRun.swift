@@ -122,20 +122,18 @@ struct Agent: ParsableCommand {
         let settings = try settings { kill(getpid(), SIGTERM) }
         do throws(PolicyError) { server = try AgentServer(settings) } catch { throw CommandError(error) }
         // Started before this process contains any secret; the child gets only its environment.
-        let doors = secretService ? try AgentDoors.open(on: settings.givenVault ?? settings.vault) : nil
-        try serve(server)
-        _ = consume doors
-    }
-
-    private func serve(_ server: AgentServer) throws {
-        if let descriptor = AgentSocket.activated { return try serve(server, on: descriptor) }
+        let doors = secretService ? try AgentDoors(on: settings.givenVault ?? settings.vault) : nil
+        defer { withExtendedLifetime(doors) {} }
+        if let descriptor = AgentSocket.activated { return try serve(server, on: descriptor, doors) }
         let socket = try AgentSocket.make()
-        try serve(server, on: socket.descriptor, at: socket.location)
+        try serve(server, on: socket.descriptor, at: socket.location, doors)
         // A socket made by systemd is left to systemd.
         _ = consume socket
     }
 
-    private func serve(_ server: AgentServer, on descriptor: Int32, at location: AgentSocket.Location? = nil) throws {
+    private func serve(
+        _ server: AgentServer, on descriptor: Int32, at location: AgentSocket.Location? = nil, _ doors: AgentDoors?
+    ) throws {
         if !locked, vault.unlocking.hasSource { try unlock(server) }
         let end = DispatchSemaphore(value: 0)
         let reload = { @Sendable in
@@ -146,9 +144,10 @@ struct Agent: ParsableCommand {
         do { try server.start(on: descriptor, at: location) } catch {
             throw CommandError(.inputOutput, "cannot listen at the agent's socket")
         }
+        defer { server.stop() }
+        try doors?.open()
         if announce { AgentLauncher.announce(nil) }
         end.wait()
-        server.stop()
         withExtendedLifetime(signals) {}
     }
 

@@ -22,6 +22,8 @@ struct DoorPlaces {
     var command: String
     /// Portal files that would be hidden by a portals.conf of the user; the portal reads the first that exists.
     var hiddenPortals: [FilePath] = []
+    /// Whether the agent's unit is told to keep the vault open.
+    var keepsVaultOpen = false
 
     private static let machineUnits: [FilePath] = [
         "/etc/systemd/user", "/usr/local/lib/systemd/user", "/usr/local/share/systemd/user", "/usr/lib/systemd/user",
@@ -67,6 +69,7 @@ struct DoorPlaces {
     var hasUnit: Bool { hasUnit(named: DoorPlaces.unit) }
 
     static let unit = "vault-doors.service"
+    static let agentUnit = "vault-agent.service"
 
     func hasUnit(named name: String) -> Bool {
         units.contains { directory in

@@ -6,7 +6,7 @@ internal import VaultSystem
 
 /// Configures the session to use the vault, and undoes that.
 struct DoorSetup {
-    let places: DoorPlaces
+    var places: DoorPlaces
 
     /// A checked change that is ready to be made.
     private struct Step {

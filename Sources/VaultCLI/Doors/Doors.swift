@@ -61,7 +61,10 @@ struct Doors: ParsableCommand {
     }
 
     private func open() throws {
-        if let parent, clinux_end_with(parent) == 0 { return }
+        if let parent {
+            guard clinux_end_with(parent) != 0 else { return }
+            AgentDoors.awaitOpening()
+        }
         let servings = doors.servings
         guard !here || servings.isEmpty else {
             throw CommandError.usage("--here opens no door", hint: "see 'vault help doors'")

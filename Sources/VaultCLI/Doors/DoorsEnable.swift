@@ -38,10 +38,19 @@ struct DoorsEnable: ParsableCommand {
 
     @OptionGroup var selection: DoorSelection
 
-    func validate() throws { try selection.checkNamed() }
+    @Flag(help: "With secret-service: keep the vault open until the session is locked or ends, as gnome-keyring does.")
+    var stayOpen = false
+
+    func validate() throws {
+        try selection.checkNamed()
+        guard !stayOpen || selection.doors.contains(.secretService) && !selection.system else {
+            throw ValidationError("--stay-open goes with secret-service, and without --system")
+        }
+    }
 
     func run() throws {
-        let setup = try selection.setup()
+        var setup = try selection.setup()
+        setup.places.keepsVaultOpen = try staysOpen(setup.places)
         try DoorReport.printing(asJSON: selection.output.json, "the doors are enabled") { report in
             try setup.enable(Set(selection.doors), report)
             SessionBus.reload()
@@ -54,12 +63,31 @@ struct DoorsEnable: ParsableCommand {
                 Output.note("\(owner.text) serves \(name) until it ends: log out and in again")
             }
         }
+        if setup.places.keepsVaultOpen, try VaultAccess.agent(of: nil) != nil {
+            Output.note("the running agent locks as before until 'systemctl --user restart vault-agent'")
+        }
         // A process that the bus starts for these doors would also request the names of the running one.
         if let server = state.doors.lazy.compactMap(\.server).first,
             state.doors.contains(where: { $0.isEnabled && $0.busName != nil && $0.owner == nil })
         {
             Output.note("\(server.text) serves its present doors until it ends: log out and in again")
         }
+    }
+
+    private func staysOpen(_ places: DoorPlaces) throws -> Bool {
+        guard let path = places.agentDropIn else {
+            guard !stayOpen else {
+                throw CommandError(
+                    .inputOutput, "systemd finds no \(DoorPlaces.agentUnit)",
+                    hint: "keep the vault open by 'vault agent --idle 0 --max 0'")
+            }
+            return false
+        }
+        guard !stayOpen, !selection.output.json, selection.doors.contains(.secretService),
+            try PathContent.at(path).isNothing
+        else { return stayOpen }
+        return try Confirmation.isWanted(
+            "Keep the vault open until the session is locked or ends? Else it locks after 10 minutes without use.")
     }
 }
 

@@ -5,8 +5,6 @@ internal import VaultSync
 
 /// The network access of the agent's service, which its unit denies and every remote except a folder needs.
 enum AgentNetwork {
-    private static let unit = "vault-agent.service"
-
     static func isNeeded(for remote: RemoteURL) -> Bool {
         remote.scheme != .file && !remote.hosts.allSatisfy(\.isSocket)
     }
@@ -14,7 +12,7 @@ enum AgentNetwork {
     /// Tells the user what to add to the unit, if it is installed. The command never widens a sandbox itself.
     static func tell(of remote: RemoteURL) {
         guard isNeeded(for: remote) else { return }
-        guard let places = try? DoorPlaces.ofUser(), places.hasUnit(named: unit) else { return }
+        guard let places = try? DoorPlaces.ofUser(), places.hasUnit(named: DoorPlaces.agentUnit) else { return }
         Output.note(
             """
             the agent's service reaches no network until you let it: 'systemctl --user edit vault-agent', and in \
@@ -26,7 +24,7 @@ enum AgentNetwork {
     ///
     /// - Parameter directories: the directories in which the user's systemd manager looks for units.
     static func isOpen(in directories: [FilePath] = (try? DoorPlaces.ofUser().units) ?? []) -> Bool {
-        let files = directories.map { $0.appending(unit + ".d").string }.flatMap { directory in
+        let files = directories.map { $0.appending(DoorPlaces.agentUnit + ".d").string }.flatMap { directory in
             ((try? FileManager.default.contentsOfDirectory(atPath: directory)) ?? [])
                 .filter { $0.hasSuffix(".conf") }.map { (name: $0, path: directory + "/" + $0) }
         }

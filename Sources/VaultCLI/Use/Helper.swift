@@ -74,15 +74,11 @@ struct Helper {
         return try SecretReader.read(output.reading.number, limit: limit, tooLong: tooLong)
     }
 
-    /// Starts the program beside this process, and returns once it has closed its standard output.
+    /// Starts the program beside this process, with its standard error; ``end(_:)`` ends the program.
     ///
-    /// - Returns: its process number, and its output until then.
-    func beside(limit: Int) throws -> (process: Int32, announcement: Secret) {
-        let output = try Helper.pipe()
-        let process = try start(input: -1, output: output.writing.number, error: STDERR_FILENO)
-        output.writing.close()
-        let said = try SecretReader.read(output.reading.number, limit: limit, tooLong: tooLong)
-        return (process, Secret(said))
+    /// - Returns: its process number.
+    func beside(input: Int32, output: Int32) throws -> Int32 {
+        try start(input: input, output: output, error: STDERR_FILENO)
     }
 
     /// Terminates a program that runs beside this process, and waits for its exit.

@@ -144,6 +144,18 @@ import Testing
 
     // MARK: Beside an agent
 
+    @Test func `no program finds the doors of an agent open before the vault is`() throws {
+        let result = try run(
+            """
+            quiet_bus; mkfifo slow; chmod 600 slow
+            vault agent --foreground --secret-service --passphrase-file slow & served=$!
+            exec 5>slow; taken || echo free; cat pass >&5; exec 5>&-
+            until taken || [ $SECONDS -gt 60 ]; do :; done; vault status | grep -o '^agent *unlocked'; store; lookup
+            kill $served; ended
+            """)
+        #expect(result.output == "free\nagent       unlocked\ns3cret 0\nended 0\n", "\(result)")
+    }
+
     @Test func `an agent has its doors beside it, and they end with it`() throws {
         let result = try run(
             """

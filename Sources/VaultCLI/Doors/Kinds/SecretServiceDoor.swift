@@ -11,12 +11,33 @@ extension Door {
             """,
         reach: .bus(name: "org.freedesktop.secrets"), hasRivals: true, allowsUnit: true,
         changes: { places, enabled in
-            places.otherKeyrings + places.activation(of: .secretService, enabled: enabled)
+            places.otherKeyrings + places.activation(of: .secretService, enabled: enabled) + places.openAgent
         },
-        recognizes: { DoorPlaces.isActivation($0, of: .secretService) })
+        recognizes: { DoorPlaces.isActivation($0, of: .secretService) || $0.hasPrefix(DoorPlaces.openMark) })
 }
 
 extension DoorPlaces {
+    fileprivate static let openMark =
+        "# 'vault doors enable' has written this, and 'vault doors disable secret-service' removes it.\n"
+
+    /// The agent's drop-in with which the vault stays open for the session, as gnome-keyring's does.
+    fileprivate var openAgent: [DoorChange] {
+        guard keepsVaultOpen, let path = agentDropIn else { return [] }
+        let service = """
+            [Service]
+            ExecStart=
+            ExecStart=\(UserUnits.word(command)) agent --foreground --idle 0 --max 0
+
+            """
+        return [DoorChange(path: path, kind: .file(DoorPlaces.openMark + service))]
+    }
+
+    /// The drop-in's path; `nil` if there is no unit of the agent.
+    var agentDropIn: FilePath? {
+        guard hasUnit(named: DoorPlaces.agentUnit) else { return nil }
+        return userUnits?.appending(DoorPlaces.agentUnit + ".d").appending("50-stay-open.conf")
+    }
+
     /// gnome-keyring is also started by systemd and by the session; KWallet takes the name while it runs.
     fileprivate var otherKeyrings: [DoorChange] {
         guard let configuration, let userUnits else { return [] }
