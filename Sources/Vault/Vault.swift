@@ -280,7 +280,7 @@ public final class Vault: OpenVault {
     }
 
     func transact<R>(
-        _ engine: ItemEngine<VaultStore>, _ session: inout WriteSession,
+        _ engine: ItemEngine, _ session: inout WriteSession,
         _ body: (inout Transaction) throws(VaultError) -> R
     ) throws(VaultError) -> R {
         var transaction = Transaction(engine, viewer, self, session)

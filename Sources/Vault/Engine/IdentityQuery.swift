@@ -55,7 +55,7 @@ struct IdentityQuery {
     }
 
     /// Finds pairs in the order of the certificates' creation. Of two copies of a key the older one counts.
-    func find(in records: some RecordSource, _ index: ItemIndex) throws(VaultError) -> [Record] {
+    func find(in records: VaultStore, _ index: ItemIndex) throws(VaultError) -> [Record] {
         let maximum = limit.maximum
         var keys: [[UInt8]: Record] = [:]
         for key in try self.keys.find(in: records, index) {

@@ -25,7 +25,7 @@ extension ItemEngine {
     ///   - given: the attributes that the program has given; `nil` for a new item.
     func replace(
         _ item: Item, sameAs given: ProgramAttributes?, _ viewer: Viewer, for source: any SecretSource,
-        in session: inout some RecordSession & ~Copyable
+        in session: inout WriteSession
     ) throws(VaultError) -> ReplacedItem {
         let group = item[.accessGroup]?.text ?? viewer.groups.first ?? ""
         var found: [Record] = []
@@ -79,7 +79,7 @@ extension ItemEngine {
     /// Deletes twins of an item, whose contents become older versions of the item.
     private func keep(
         _ newest: Record, insteadOf twins: [Record], _ viewer: Viewer, _ source: any SecretSource,
-        in session: inout some RecordSession & ~Copyable
+        in session: inout WriteSession
     ) throws(VaultError) -> Record {
         guard !twins.isEmpty else { return newest }
         var versions: [ItemChanges] = []
@@ -102,7 +102,7 @@ extension ItemEngine {
     /// Adds an item whose account gets a number if another item has its key: `ada~2`, `ada~3`, ….
     private func addUnderFreeKey(
         _ item: Item, _ viewer: Viewer, for source: any SecretSource,
-        in session: inout some RecordSession & ~Copyable
+        in session: inout WriteSession
     ) throws(VaultError) -> Item {
         do throws(VaultError) { return try add(item, viewer.groups, for: source, in: &session) } catch {
             guard error == .duplicateItem, item.itemClass == .genericPassword else { throw error }

@@ -35,7 +35,7 @@ extension ItemEngine {
     }
 
     /// Removes another device's items whose primary key the new item takes.
-    func removeForeign(_ twins: [Record], in session: inout some RecordSession & ~Copyable) throws(VaultError) {
+    func removeForeign(_ twins: [Record], in session: inout WriteSession) throws(VaultError) {
         for record in twins {
             // Without a check of this device's secret, every such item would seem to be another device's.
             try records.requireKnownDevice()

@@ -11,12 +11,12 @@ internal import VaultStorage
 ///
 /// Size: the engine has no state but the records and their index; each group of verbs is an extension in a file of its
 /// own.
-final class ItemEngine<Records: RecordSource> {
-    let records: Records
+final class ItemEngine {
+    let records: VaultStore
     let observer = EngineObserver()
     var index: ItemIndex { observer.index }
 
-    init(_ records: Records) {
+    init(_ records: VaultStore) {
         self.records = records
         records.observer = observer
     }
@@ -95,7 +95,7 @@ final class ItemEngine<Records: RecordSource> {
 
     func add(
         _ item: Item, _ groups: AccessGroups, for source: any SecretSource,
-        in session: inout some RecordSession & ~Copyable
+        in session: inout WriteSession
     ) throws(VaultError) -> Item {
         var parsed = try parse(item, groups)
         let twins = try twins(of: parsed)
@@ -110,7 +110,7 @@ final class ItemEngine<Records: RecordSource> {
     /// Adds, or updates the item with the same primary key.
     func set(
         _ item: Item, _ viewer: Viewer, for source: any SecretSource,
-        in session: inout some RecordSession & ~Copyable
+        in session: inout WriteSession
     ) throws(VaultError) -> Item {
         let parsed = try parse(item, viewer.groups)
         var found = try livingTwin(of: parsed)
@@ -141,7 +141,7 @@ final class ItemEngine<Records: RecordSource> {
     private func insert(
         _ parsed: ParsedItem, _ value: ValueChange, _ source: any SecretSource,
         _ dates: (created: Double, modified: Double),
-        in session: inout some RecordSession & ~Copyable
+        in session: inout WriteSession
     ) throws(VaultError) -> Item {
         var parsed = parsed
         try stampFirst(&parsed)
@@ -169,7 +169,7 @@ final class ItemEngine<Records: RecordSource> {
     /// An item that returns keeps the identity of the deleted one.
     private func revive(
         _ tombstone: Record, as parsed: ParsedItem, _ value: ValueChange, _ source: any SecretSource,
-        in session: inout some RecordSession & ~Copyable
+        in session: inout WriteSession
     ) throws(VaultError) -> Item {
         let now = modificationDate(after: tombstone)
         var record = tombstone
@@ -188,7 +188,7 @@ final class ItemEngine<Records: RecordSource> {
 
     func update(
         matching query: Query, with changes: ItemChanges, _ viewer: Viewer,
-        in session: inout some RecordSession & ~Copyable
+        in session: inout WriteSession
     ) throws(VaultError) -> Int {
         let found = try changed(by: query, changes, viewer.groups)
         guard !found.isEmpty else { throw .itemNotFound }
@@ -206,7 +206,7 @@ final class ItemEngine<Records: RecordSource> {
     /// - Returns: the new record; `nil` if the item was as the changes make it, and stayed so.
     func update(
         _ old: Record, with changes: ItemChanges, _ viewer: Viewer, leavesTombstone: Bool? = nil,
-        in session: inout some RecordSession & ~Copyable
+        in session: inout WriteSession
     ) throws(VaultError) -> Record? {
         guard let itemClass = old.itemClass else { throw .itemNotFound }
         guard records.canUse(old.protection) else { throw .locked }
@@ -325,7 +325,7 @@ final class ItemEngine<Records: RecordSource> {
         PrimaryKey(of: old, parsed.itemClass) != PrimaryKey(of: parsed)
     }
 
-    func leaveTombstone(of old: Record, in session: inout some RecordSession & ~Copyable) throws(VaultError) {
+    func leaveTombstone(of old: Record, in session: inout WriteSession) throws(VaultError) {
         var grave = tombstone(of: old)
         grave.id = session.makeItemID()
         grave.version = 1
@@ -336,7 +336,7 @@ final class ItemEngine<Records: RecordSource> {
     // MARK: Deleting
 
     func delete(
-        matching query: Query, _ groups: AccessGroups, in session: inout some RecordSession & ~Copyable
+        matching query: Query, _ groups: AccessGroups, in session: inout WriteSession
     ) throws(VaultError) -> Int {
         let found = try deleted(by: query, groups)
         guard !found.isEmpty else { throw .itemNotFound }
@@ -360,7 +360,7 @@ final class ItemEngine<Records: RecordSource> {
         return found.count
     }
 
-    func remove(_ record: Record, in session: inout some RecordSession & ~Copyable) throws(VaultError) {
+    func remove(_ record: Record, in session: inout WriteSession) throws(VaultError) {
         guard !record.hasClock else { return try hide(record, in: &session) }
         var removal = record
         removal.kind = .delete
@@ -383,7 +383,7 @@ final class ItemEngine<Records: RecordSource> {
         return grave
     }
 
-    private func deviceID(for protection: Accessibility, in session: borrowing some RecordSession & ~Copyable)
+    private func deviceID(for protection: Accessibility, in session: borrowing WriteSession)
         throws(VaultError) -> [
             16 of UInt8
         ]

@@ -41,14 +41,14 @@ final class ItemIndex: RecordObserver {
     func primaryKeyHash(of itemClass: ItemClass) -> PrimaryKeyHash { PrimaryKeyHash(itemClass, hash) }
 
     /// The places that may hold an item with this primary key, as far as the key belongs to the class.
-    func candidates(_ primaryKey: PrimaryKeyHash, in records: some RecordSource) -> Candidates {
+    func candidates(_ primaryKey: PrimaryKeyHash, in records: VaultStore) -> Candidates {
         let chains = primary ?? makeChains(records) { hashPrimary($0, $1) }
         primary = chains
         return Candidates(chains: chains, hash: primaryKey.value)
     }
 
     /// The places that may hold an item with the primary key that these attributes have.
-    func candidates(of itemClass: ItemClass, _ attributes: Span<UInt8>, in records: some RecordSource) -> Candidates {
+    func candidates(of itemClass: ItemClass, _ attributes: Span<UInt8>, in records: VaultStore) -> Candidates {
         let chains = primary ?? makeChains(records) { hashPrimary($0, $1) }
         primary = chains
         return Candidates(chains: chains, hash: hashPrimary(itemClass, attributes) ?? 0)
@@ -56,26 +56,26 @@ final class ItemIndex: RecordObserver {
 
     /// The places that may hold an item with this value.
     func candidates(
-        _ attribute: Attribute, _ key: Span<UInt8>, _ itemClass: ItemClass, in records: some RecordSource
+        _ attribute: Attribute, _ key: Span<UInt8>, _ itemClass: ItemClass, in records: VaultStore
     ) -> Candidates {
         candidates(.attribute(attribute.tag), key, itemClass, records)
     }
 
     func candidates(
-        user name: String, _ value: String, _ itemClass: ItemClass, in records: some RecordSource
+        user name: String, _ value: String, _ itemClass: ItemClass, in records: VaultStore
     ) -> Candidates {
         candidates(.user(name), Array(value.utf8).span, itemClass, records)
     }
 
     /// The places that may hold an item with this title.
-    func candidates(title: String, _ itemClass: ItemClass, in records: some RecordSource) -> Candidates {
+    func candidates(title: String, _ itemClass: ItemClass, in records: VaultStore) -> Candidates {
         candidates(.title, Array(title.utf8).span, itemClass, records)
     }
 
     /// The places that may hold an item which a program finds by these attributes; `nil` if that may be any place. The
     /// attributes may be the user's or derived from the item's own, so that the one with the fewest candidates decides.
     func places(
-        ofProgram wanted: [String: String], _ itemClass: ItemClass, in records: some RecordSource
+        ofProgram wanted: [String: String], _ itemClass: ItemClass, in records: VaultStore
     ) -> [Int]? {
         var best: [Candidates]?
         for (name, value) in wanted where !ProgramAttributes.isConstant(name, value, of: itemClass) {
@@ -95,7 +95,7 @@ final class ItemIndex: RecordObserver {
     }
 
     /// The places of items that are for one of these hosts, in ascending order.
-    func places(ofHosts names: [String], in records: some RecordSource) -> [Int] {
+    func places(ofHosts names: [String], in records: VaultStore) -> [Int] {
         if hosts == nil {
             var made = HostPlaces()
             records.forEachRecord { place, itemClass, attributes in
@@ -108,7 +108,7 @@ final class ItemIndex: RecordObserver {
     }
 
     private func candidates(
-        _ key: Key, _ value: Span<UInt8>, _ itemClass: ItemClass, _ records: some RecordSource
+        _ key: Key, _ value: Span<UInt8>, _ itemClass: ItemClass, _ records: VaultStore
     ) -> Candidates {
         let chains = others[key] ?? makeChains(records) { hash($0, $1, for: key) }
         others[key] = chains
@@ -118,7 +118,7 @@ final class ItemIndex: RecordObserver {
     }
 
     private func makeChains(
-        _ records: some RecordSource, _ hash: (ItemClass?, Span<UInt8>) -> UInt64?
+        _ records: VaultStore, _ hash: (ItemClass?, Span<UInt8>) -> UInt64?
     ) -> HashChains {
         let chains = HashChains()
         records.forEachRecord { place, itemClass, attributes in

@@ -86,7 +86,7 @@ extension ParsedQuery {
     // MARK: Finding
 
     /// The matching records in the order of their creation, up to the limit.
-    func find(in records: some RecordSource, _ index: ItemIndex) throws(VaultError) -> [Record] {
+    func find(in records: VaultStore, _ index: ItemIndex) throws(VaultError) -> [Record] {
         let maximum = limit.maximum
         guard maximum > 0 else { return [] }
         if maximum == 1 { return try first(in: records, index).map { [$0] } ?? [] }
@@ -113,7 +113,7 @@ extension ParsedQuery {
         let encoded: ArraySlice<UInt8>
     }
 
-    private func forEachMatch(in records: some RecordSource, _ index: ItemIndex, _ body: (Match) -> Void) {
+    private func forEachMatch(in records: VaultStore, _ index: ItemIndex, _ body: (Match) -> Void) {
         for place in candidates(in: records, index) {
             guard let encoded = records.encodedRecord(at: place), matches(encoded.span) else { continue }
             body(Match(ordinal: Operation.ordinal(of: encoded.span), encoded: encoded))
@@ -121,7 +121,7 @@ extension ParsedQuery {
     }
 
     /// The oldest matching record that is not absent here.
-    private func first(in records: some RecordSource, _ index: ItemIndex) throws(VaultError) -> Record? {
+    private func first(in records: VaultStore, _ index: ItemIndex) throws(VaultError) -> Record? {
         var absent: UInt64?
         while true {
             var best: Match?
@@ -141,7 +141,7 @@ extension ParsedQuery {
         .accessGroup, .accessible, .synchronizable, .tombstone, .modificationDate, .creationDate,
     ]
 
-    private func candidates(in records: some RecordSource, _ index: ItemIndex) -> Places {
+    private func candidates(in records: VaultStore, _ index: ItemIndex) -> Places {
         if let reference { return Places(records.place(of: reference)) }
         if case .hosts(let hosts)? = face { return Places(index.places(ofHosts: hosts, in: records)) }
         if case .program(let wanted)? = face, let places = index.places(ofProgram: wanted, itemClass, in: records) {

@@ -25,13 +25,13 @@ struct AnyTransactionError: TransactionError {
 /// The verbs inside a transaction: each sees the effects of those before it. Lent to the transaction's body, which
 /// cannot keep it.
 public struct Transaction: ~Copyable {
-    private let engine: ItemEngine<VaultStore>
+    private let engine: ItemEngine
     private let viewer: Viewer
     private let source: any SecretSource
     private var session: WriteSession
 
     init(
-        _ engine: ItemEngine<VaultStore>, _ viewer: Viewer, _ source: any SecretSource,
+        _ engine: ItemEngine, _ viewer: Viewer, _ source: any SecretSource,
         _ session: consuming WriteSession
     ) {
         self.engine = engine
@@ -44,7 +44,7 @@ public struct Transaction: ~Copyable {
     ///
     /// - Parameter engine: the engine for which the transaction was made. Two exchanged transactions would each write
     ///   to the other's vault, without its lock.
-    consuming func end(of engine: ItemEngine<VaultStore>) -> WriteSession {
+    consuming func end(of engine: ItemEngine) -> WriteSession {
         precondition(self.engine === engine, "a transaction was exchanged for that of another vault")
         return session
     }
@@ -121,7 +121,7 @@ public struct Transaction: ~Copyable {
 
     /// Runs a verb; a failed verb leaves no changes, although the transaction may continue.
     private mutating func step<R>(
-        _ verb: (ItemEngine<VaultStore>, Viewer, inout WriteSession) throws(VaultError) -> R
+        _ verb: (ItemEngine, Viewer, inout WriteSession) throws(VaultError) -> R
     ) throws(VaultError) -> R {
         let (engine, viewer) = (engine, viewer)
         return try session.step { (session: inout WriteSession) throws(VaultError) in try verb(engine, viewer, &session)

@@ -7,7 +7,7 @@ internal import VaultStorage
 /// An open vault, shared by all its users.
 final class VaultCore: Sendable {
     private final class Opened {
-        let engine: ItemEngine<VaultStore>
+        let engine: ItemEngine
         var isClosed = false
         var lastChange = Duration.zero
         /// Whether the marks are to be updated once no more changes arrive.
@@ -16,7 +16,7 @@ final class VaultCore: Sendable {
         /// Set while there are readers of changes.
         var watch: DirectoryWatch?
 
-        init(_ engine: ItemEngine<VaultStore>) { self.engine = engine }
+        init(_ engine: ItemEngine) { self.engine = engine }
 
         var store: VaultStore { engine.records }
 
@@ -69,11 +69,11 @@ final class VaultCore: Sendable {
     ///
     /// Unchecked: the leading thread has it while the thread that brought it waits.
     private final class Change: @unchecked Sendable {
-        let body: (ItemEngine<VaultStore>, inout WriteSession) throws(VaultError) -> Void
+        let body: (ItemEngine, inout WriteSession) throws(VaultError) -> Void
         /// Takes precedence: the change may have seen the work of another change that was rolled back with it.
         var failure: VaultError?
 
-        init(_ body: @escaping (ItemEngine<VaultStore>, inout WriteSession) throws(VaultError) -> Void) {
+        init(_ body: @escaping (ItemEngine, inout WriteSession) throws(VaultError) -> Void) {
             self.body = body
         }
     }
@@ -83,31 +83,31 @@ final class VaultCore: Sendable {
 
     private func checkOutside() throws(VaultError) { if opened.isHeldHere { throw .insideTransaction } }
 
-    func read<R>(_ body: (ItemEngine<VaultStore>) throws(VaultError) -> R) throws(VaultError) -> R {
+    func read<R>(_ body: (ItemEngine) throws(VaultError) -> R) throws(VaultError) -> R {
         try checkOutside()
         return try opened.withLock { (opened) throws(VaultError) in try VaultCore.read(opened, body) }
     }
 
     /// As ``read(_:)``, but returns `nil` instead of waiting if another thread holds the vault.
-    func readAtOnce<R>(_ body: (ItemEngine<VaultStore>) throws(VaultError) -> R) throws(VaultError) -> R? {
+    func readAtOnce<R>(_ body: (ItemEngine) throws(VaultError) -> R) throws(VaultError) -> R? {
         try checkOutside()
         return try opened.withLockIfAvailable { (opened) throws(VaultError) in try VaultCore.read(opened, body) }
     }
 
     /// As ``read(_:)``, and also inside a transaction, whose uncommitted state is then read.
-    func lookAt<R>(_ body: (ItemEngine<VaultStore>) throws(VaultError) -> R) throws(VaultError) -> R {
+    func lookAt<R>(_ body: (ItemEngine) throws(VaultError) -> R) throws(VaultError) -> R {
         guard opened.isHeldHere else { return try read(body) }
         return try opened.look { (opened) throws(VaultError) in try body(opened.engine) }
     }
 
-    private static func read<R>(_ opened: Opened, _ body: (ItemEngine<VaultStore>) throws(VaultError) -> R)
+    private static func read<R>(_ opened: Opened, _ body: (ItemEngine) throws(VaultError) -> R)
         throws(VaultError) -> R
     {
         try opened.refresh()
         return try body(opened.engine)
     }
 
-    func change<R>(_ body: (ItemEngine<VaultStore>, inout WriteSession) throws(VaultError) -> R) throws(VaultError) -> R
+    func change<R>(_ body: (ItemEngine, inout WriteSession) throws(VaultError) -> R) throws(VaultError) -> R
     {
         try checkOutside()
         var result: Result<R, VaultError> = .failure(.closed)
@@ -127,7 +127,7 @@ final class VaultCore: Sendable {
 
     /// As the other `change`, for a task.
     func change<R: Sendable>(
-        _ body: @escaping @Sendable (ItemEngine<VaultStore>, inout WriteSession) throws(VaultError) -> R
+        _ body: @escaping @Sendable (ItemEngine, inout WriteSession) throws(VaultError) -> R
     ) async throws(VaultError) -> R {
         let outcome = Outcome<R>()
         let change = Change { (engine, session: inout WriteSession) throws(VaultError) in
@@ -177,7 +177,7 @@ final class VaultCore: Sendable {
     }
 
     /// Rewrites the file without the items that `select` finds in its newest state.
-    func purge(_ select: (ItemEngine<VaultStore>) throws(VaultError) -> VaultStore.Purge) throws(VaultError)
+    func purge(_ select: (ItemEngine) throws(VaultError) -> VaultStore.Purge) throws(VaultError)
         -> VaultStore.Purge
     {
         try checkOutside()

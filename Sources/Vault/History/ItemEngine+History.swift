@@ -7,9 +7,7 @@ internal import VaultStorage
 
 extension ItemEngine {
     /// Keeps the current version of an item before it is changed or deleted.
-    func remember(
-        _ old: Record, isDeleted: Bool = false, in session: inout some RecordSession & ~Copyable
-    ) throws(VaultError) {
+    func remember(_ old: Record, isDeleted: Bool = false, in session: inout WriteSession) throws(VaultError) {
         guard records.historyLimit > 0, !old.isTombstone else { return }
         var past = old
         past.kind = .past
@@ -22,9 +20,7 @@ extension ItemEngine {
     var deletedDays: Int? { records.settings.flatMap { VaultSettings.deletedDays(in: $0.attributes) } }
 
     /// - Parameter deletedDays: `nil` for as long as the history has room.
-    func setHistoryLimit(
-        _ limit: Int, deletedDays: Int?, in session: inout some RecordSession & ~Copyable
-    ) throws(VaultError) {
+    func setHistoryLimit(_ limit: Int, deletedDays: Int?, in session: inout WriteSession) throws(VaultError) {
         let old = records.settings
         guard old != nil || limit > 0 || deletedDays != nil else { return }
         var settings =
@@ -131,7 +127,7 @@ extension ItemEngine {
     /// - Parameter version: `nil` for the previous version.
     func undo(
         _ id: ItemID, to version: UInt64?, _ viewer: Viewer, for source: any SecretSource,
-        in session: inout some RecordSession & ~Copyable
+        in session: inout WriteSession
     ) throws(VaultError) -> Item {
         guard isVisible(id, to: viewer.groups), let place = records.place(of: id),
             let current = records.record(at: place),
@@ -151,7 +147,7 @@ extension ItemEngine {
     /// Adds a deleted item again, under its old identifier.
     func restore(
         _ id: ItemID, _ viewer: Viewer, for source: any SecretSource,
-        in session: inout some RecordSession & ~Copyable
+        in session: inout WriteSession
     ) throws(VaultError) -> Item {
         guard isDeleted(id), let past = records.versions(of: id).last, !isExpired(past, after: deletedDays),
             isVisible(past, to: viewer.groups)
@@ -163,7 +159,7 @@ extension ItemEngine {
 
     private func bringBack(
         _ past: Record, after last: Record, _ viewer: Viewer, _ source: any SecretSource,
-        in session: inout some RecordSession & ~Copyable
+        in session: inout WriteSession
     ) throws(VaultError) -> Item {
         guard let itemClass = past.itemClass, try !records.isAbsentHere(past) else { throw .itemNotFound }
         guard records.canUse(past.protection) else { throw .locked }

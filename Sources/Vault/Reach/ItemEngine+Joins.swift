@@ -15,7 +15,7 @@ extension ItemEngine {
     /// - Returns: the old and the new record of the item.
     func put<S: StateSecret>(
         _ joined: JoinedItem<S>, told: UInt64, erased: UInt64, _ own: OwnLog, _ logs: inout LogNumbers,
-        in session: inout some RecordSession & ~Copyable
+        in session: inout WriteSession
     ) throws(VaultError) -> (old: Record?, new: Record) {
         let old = records.place(of: joined.state.id).flatMap { records.record(at: $0) }
         if let old, old.kind == .put, !old.isTombstone, !old.isHidden {
@@ -44,7 +44,7 @@ extension ItemEngine {
 
     /// The record with the winning values, and the change of its secret.
     private func content(
-        of joined: JoinedItem<some StateSecret>, after old: Record?, in session: inout some RecordSession & ~Copyable
+        of joined: JoinedItem<some StateSecret>, after old: Record?, in session: inout WriteSession
     ) throws(VaultError) -> (record: Record, value: ValueChange) {
         let state = joined.state
         var list = AttributeList()
@@ -125,7 +125,7 @@ extension ItemEngine {
     /// Keeps the losing values for a person to review.
     private func keepLosers<S: StateSecret>(
         of joined: JoinedItem<S>, _ clock: ItemClock, _ version: inout UInt64, _ logs: LogNumbers,
-        in session: inout some RecordSession & ~Copyable
+        in session: inout WriteSession
     ) throws(VaultError) {
         guard joined.hasLosers else { return }
         let state = joined.state

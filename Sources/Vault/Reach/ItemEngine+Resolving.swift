@@ -6,7 +6,7 @@ internal import VaultStorage
 extension ItemEngine {
     func resolve(
         _ id: ItemID, _ label: String, _ index: Int, _ viewer: Viewer,
-        in session: inout some RecordSession & ~Copyable
+        in session: inout WriteSession
     ) throws(VaultError) {
         guard isVisible(id, to: viewer.groups), let place = records.place(of: id),
             let record = records.record(at: place),
@@ -45,9 +45,7 @@ extension ItemEngine {
     }
 
     /// Deletes one of two items with one primary key, on all devices that know it.
-    private func resolveShadow(
-        _ record: Record, _ index: Int, in session: inout some RecordSession & ~Copyable
-    ) throws(VaultError) {
+    private func resolveShadow(_ record: Record, _ index: Int, in session: inout WriteSession) throws(VaultError) {
         // Another process may have resolved the conflict meanwhile.
         guard record.isHidden else { throw .itemNotFound }
         var rivals = try rivals(of: record)

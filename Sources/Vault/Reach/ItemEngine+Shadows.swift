@@ -32,9 +32,7 @@ extension ItemEngine {
     ///
     /// An item that exists on this device only keeps the key here; the fleet's items are then hidden from the verbs
     /// here and visible on all other devices.
-    func settleShadows(
-        like record: Record, _ logs: LogNumbers, in session: inout some RecordSession & ~Copyable
-    ) throws(VaultError) {
+    func settleShadows(like record: Record, _ logs: LogNumbers, in session: inout WriteSession) throws(VaultError) {
         guard let itemClass = record.itemClass else { return }
         let candidates = candidates(like: record, itemClass)
         if isAloneAndSeen(record, candidates) { return }
@@ -56,9 +54,7 @@ extension ItemEngine {
     ///
     /// An item of this device only that joins the fleet hides everywhere the fleet's items that it has hidden here. And
     /// a clock that is behind gives a write a lower stamp than the one it replaces, so another item may win.
-    func settled(
-        _ new: Record, after old: Record, in session: inout some RecordSession & ~Copyable
-    ) throws(VaultError) -> Record {
+    func settled(_ new: Record, after old: Record, in session: inout WriteSession) throws(VaultError) -> Record {
         guard new.hasClock, !old.hasClock || !shadowed(like: new).isEmpty else { return new }
         try settleShadows(like: new, records.logs(), in: &session)
         return records.place(of: new.id).flatMap { records.record(at: $0) } ?? new

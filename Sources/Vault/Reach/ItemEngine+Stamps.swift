@@ -66,9 +66,7 @@ extension ItemEngine {
     /// Deletes an item that other devices know: its contents stay until all of them know of the deletion.
     ///
     /// - Parameter shadow: `nil` if a query for tombstones finds it.
-    func bury(
-        _ record: Record, _ shadow: Shadow?, in session: inout some RecordSession & ~Copyable
-    ) throws(VaultError) {
+    func bury(_ record: Record, _ shadow: Shadow?, in session: inout WriteSession) throws(VaultError) {
         guard let own = records.ownLog, var clock = record.clock else { return }
         var held = record
         held.kind = .past
@@ -90,9 +88,7 @@ extension ItemEngine {
     /// Deletes those of the items that other devices know.
     ///
     /// - Returns: how many were alive.
-    func bury(
-        _ ids: Set<ItemID>, in session: inout some RecordSession & ~Copyable
-    ) throws(VaultError) -> Int {
+    func bury(_ ids: Set<ItemID>, in session: inout WriteSession) throws(VaultError) -> Int {
         guard records.ownLog != nil else { return 0 }
         var count = 0
         for id in ids.sorted() where isShared(id) {
@@ -111,7 +107,7 @@ extension ItemEngine {
     }
 
     /// Hides a tombstone, which the fleet still needs, from the verbs.
-    func hide(_ grave: Record, in session: inout some RecordSession & ~Copyable) throws(VaultError) {
+    func hide(_ grave: Record, in session: inout WriteSession) throws(VaultError) {
         var hidden = grave
         hidden.version += 1
         hidden.setShadow(.hereOnly)
@@ -127,7 +123,7 @@ extension ItemEngine {
     }
 
     /// Gives a freed primary key to one of the items that its previous owner hid: the one that was changed last.
-    func letOut(_ shadowed: [Record], in session: inout some RecordSession & ~Copyable) throws(VaultError) {
+    func letOut(_ shadowed: [Record], in session: inout WriteSession) throws(VaultError) {
         guard !shadowed.isEmpty else { return }
         let logs = try records.logs()
         let next = shadowed.max { KeyRank($0, logs) < KeyRank($1, logs) }
@@ -139,7 +135,7 @@ extension ItemEngine {
 
     /// Names a write of an item that changes nothing else: it becomes the newest of all with its primary key, and so
     /// has the key on every device.
-    func giveKey(to record: Record, in session: inout some RecordSession & ~Copyable) throws(VaultError) {
+    func giveKey(to record: Record, in session: inout WriteSession) throws(VaultError) {
         guard let own = records.ownLog, var clock = record.clock else { return }
         let dot = LocalDot(number: own.number, stamp: records.nextStamp())
         clock.fields[.life] = [ClockMark(dot: dot, mark: .alive)]
@@ -155,7 +151,7 @@ extension ItemEngine {
 
     /// Continues an item on this device only: other devices see it deleted, and it gets a new identifier.
     func leaveFleet(
-        _ new: Record, after old: Record, _ value: ValueChange, in session: inout some RecordSession & ~Copyable
+        _ new: Record, after old: Record, _ value: ValueChange, in session: inout WriteSession
     ) throws(VaultError) -> Record {
         var value = value
         if case .keep = value, let secret = try records.value(of: old) { value = .set(secret) }

@@ -5,7 +5,7 @@ package import VaultStorage
 
 /// The items of a vault as seen by replication. Lent while the vault is held.
 package struct ReplicaTable {
-    let engine: ItemEngine<VaultStore>
+    let engine: ItemEngine
 
     private var store: VaultStore { engine.records }
 
@@ -121,7 +121,7 @@ package struct ReplicaChanges: ~Copyable {
     package let table: ReplicaTable
     private var session: WriteSession
 
-    init(_ engine: ItemEngine<VaultStore>, _ session: consuming WriteSession) {
+    init(_ engine: ItemEngine, _ session: consuming WriteSession) {
         table = ReplicaTable(engine: engine)
         self.session = session
     }
