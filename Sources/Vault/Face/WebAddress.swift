@@ -50,7 +50,9 @@ package struct WebAddress: Equatable {
     }
 
     package var text: String {
-        (scheme.map { $0 + "://" } ?? "") + host + (port.map { ":\($0)" } ?? "") + (path ?? "")
+        // A program may store a path without its slash.
+        let path = path.map { $0.hasPrefix("/") ? $0 : "/" + $0 } ?? ""
+        return (scheme.map { $0 + "://" } ?? "") + host + (port.map { ":\($0)" } ?? "") + path
     }
 
     package var attributes: [Attribute: AttributeValue] {

@@ -29,7 +29,7 @@ enum NearMiss {
 
     /// - Parameter field: the field; `nil` for the secret itself.
     static func hint(field: String?, of item: Item) -> String? {
-        let names = item.fieldNames
+        let names = ItemFace(item).fieldNames
         guard !names.isEmpty else { return nil }
         let question = field.flatMap { Suggestion.question(Suggestion.names(like: $0, among: names)) }
         return question ?? "its fields: " + list(names)

@@ -76,6 +76,7 @@ struct ItemFaceTests {
         let other = ["url": "https://other.example/"]
         #expect(Self.internet("s.example", user: other).urls == ["s.example", "https://other.example/"])
         #expect(Self.generic("s.example").urls == ["https://s.example"] && Self.generic("word").urls == [])
+        #expect(Self.internet("s.example", protocol: "htps", path: "git/p").urls == ["https://s.example/git/p"])
     }
 
     // MARK: Other parts
