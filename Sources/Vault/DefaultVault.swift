@@ -116,7 +116,5 @@ package enum DefaultVault {
     }
 
     /// Brings the file into order as the last act of a process, unless a thread is in the middle of a call.
-    private static func close() {
-        (state.withLockIfAvailable { $0.bound ?? $0.opened } as? Vault)?.closeAtOnce()
-    }
+    private static func close() { (state.withLockIfAvailable { $0.bound ?? $0.opened } as? Vault)?.closeAtOnce() }
 }

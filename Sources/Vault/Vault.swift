@@ -102,9 +102,7 @@ public final class Vault: OpenVault {
             return Vault(
                 try VaultStore.create(
                     at: path, unlockedBy: secret, cost: cost, environment: environment, also: entries), accessGroups)
-        } catch {
-            throw VaultError(error)
-        }
+        } catch { throw VaultError(error) }
     }
 
     /// Creates an empty, unlocked vault in memory, released with its last reference: for the tests of applications.
@@ -247,9 +245,7 @@ public final class Vault: OpenVault {
     /// As ``transaction(_:)-(_)``, for a body that throws errors of the caller's own type, which can also hold a
     /// `VaultError`. Any error rolls everything back.
     @discardableResult
-    public func transaction<R, E: TransactionError>(
-        _ body: (inout Transaction) throws(E) -> R
-    ) throws(E) -> R {
+    public func transaction<R, E: TransactionError>(_ body: (inout Transaction) throws(E) -> R) throws(E) -> R {
         var own: E?
         do throws(VaultError) {
             return try core.change { (engine, session: inout WriteSession) throws(VaultError) in
@@ -274,9 +270,7 @@ public final class Vault: OpenVault {
             return try transaction { (transaction: inout Transaction) throws(AnyTransactionError) in
                 do { return try body(&transaction) } catch { throw AnyTransactionError(own: error) }
             }
-        } catch {
-            throw error.own
-        }
+        } catch { throw error.own }
     }
 
     func transact<R>(

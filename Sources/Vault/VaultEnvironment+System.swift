@@ -113,9 +113,7 @@ extension UnlockingSecret {
         do throws(CryptoError) {
             let content = try SecretBytes(copying: bytes.span)
             return try make(content)
-        } catch {
-            throw .storage(StorageError(error))
-        }
+        } catch { throw .storage(StorageError(error)) }
     }
 
     /// Reads at most one byte more than the limit, so that longer files are detected.

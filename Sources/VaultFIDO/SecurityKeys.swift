@@ -61,9 +61,7 @@ package struct SecurityKeys: Sendable {
             do throws(SecurityKeyError) {
                 try key.beginTouch()
                 waiting.append(key)
-            } catch {
-                if failure == .removed { failure = error }
-            }
+            } catch { if failure == .removed { failure = error } }
         }
         while !waiting.isEmpty, ContinuousClock.now < deadline {
             for key in waiting {

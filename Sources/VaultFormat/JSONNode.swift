@@ -29,9 +29,7 @@ package struct JSONNode: Sendable {
 
     /// The first member of an object with the name, if it is not null.
     package subscript(key: String) -> JSONNode? {
-        guard case .object(let members) = kind, let member = members.first(where: { $0.key == key }) else {
-            return nil
-        }
+        guard case .object(let members) = kind, let member = members.first(where: { $0.key == key }) else { return nil }
         if case .null = member.value.kind { return nil }
         return member.value
     }

@@ -81,9 +81,7 @@ public struct KeySlot: Equatable, Sendable {
         annexOffset = bytes.integer(at: 219)
         annexLength = bytes.integer(at: 221)
         let isExternal = kind == .external
-        guard isExternal ? provider != nil : bytes.isZero(217..<223) else {
-            throw .invalid(.slotExternal)
-        }
+        guard isExternal ? provider != nil : bytes.isZero(217..<223) else { throw .invalid(.slotExternal) }
         guard bytes.isZero(223..<Layout.slotLength) else { throw .invalid(.reserved) }
     }
 

@@ -102,9 +102,7 @@ public struct ItemID: Hashable, Comparable, Sendable {
     @usableFromInline package static func == (a: Operation, b: Operation) -> Bool { a.encoded() == b.encoded() }
 
     /// Refers to the value of another version of the same item.
-    package mutating func take(valueOf other: Operation) {
-        (value, valueVersion) = (other.value, other.valueVersion)
-    }
+    package mutating func take(valueOf other: Operation) { (value, valueVersion) = (other.value, other.valueVersion) }
 
     package func encoded() -> [UInt8] {
         var output: [UInt8] = []

@@ -43,9 +43,7 @@ package enum PercentCoding {
     ///
     /// - Returns: whether all escapes are complete.
     @discardableResult
-    package static func decode<E: Error>(
-        _ text: Span<UInt8>, _ write: (UInt8) throws(E) -> Void
-    ) throws(E) -> Bool {
+    package static func decode<E: Error>(_ text: Span<UInt8>, _ write: (UInt8) throws(E) -> Void) throws(E) -> Bool {
         var isComplete = true
         var index = 0
         while index < text.count {

@@ -62,9 +62,7 @@ package struct LockedStore: Sendable {
         let slotID = opened.slot.slotID
         do throws(CryptoError) {
             return UnlockedKeys(keys: try VaultKeys(vaultKey: opened.vaultKey, vaultID: header.vaultID), slotID: slotID)
-        } catch {
-            throw StorageError(error)
-        }
+        } catch { throw StorageError(error) }
     }
 
     /// The secret that this machine keeps for the vault: that of the first external slot that it can unseal.
@@ -79,9 +77,7 @@ package struct LockedStore: Sendable {
             guard let provider = slot.provider, !provider.needsPerson else { continue }
             do throws(StorageError) {
                 return .external(try credential.unseal(header.blob(of: slot), for: provider, vaultID: header.vaultID))
-            } catch {
-                failure = error
-            }
+            } catch { failure = error }
         }
         if let failure { throw failure }
         return nil

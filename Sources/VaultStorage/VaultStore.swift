@@ -160,9 +160,7 @@ package final class VaultStore {
             do throws(FormatError) {
                 // One access to the table for all operations.
                 try VaultStore.apply(operations, to: &records, observer)
-            } catch {
-                throw .damaged(.frame(sequence: sequence, error))
-            }
+            } catch { throw .damaged(.frame(sequence: sequence, error)) }
         }
         noteDurable()
     }

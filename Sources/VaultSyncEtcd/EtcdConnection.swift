@@ -50,9 +50,7 @@ final class EtcdConnection: Sendable {
     var name: String { hosts.map(\.name).joined(separator: ",") }
 
     /// Calls one member after the other until one answers.
-    func call(
-        _ call: Call, _ body: String, longest: Int = longestAnswer
-    ) throws(RecordStoreError) -> EtcdAnswer {
+    func call(_ call: Call, _ body: String, longest: Int = longestAnswer) throws(RecordStoreError) -> EtcdAnswer {
         do throws(EtcdError) { return try answer(call, body, longest) } catch { throw error.error(at: name) }
     }
 

@@ -7,9 +7,7 @@ enum EtcdRequest {
     /// - Parameters:
     ///   - limit: the most keys of the answer.
     ///   - revision: the revision to read; `nil` reads the current one.
-    static func range(
-        _ keys: EtcdKeyRange, limit: Int, keysOnly: Bool = false, revision: Int64? = nil
-    ) -> String {
+    static func range(_ keys: EtcdKeyRange, limit: Int, keysOnly: Bool = false, revision: Int64? = nil) -> String {
         var text = "{\(field("key", keys.start)),\(field("range_end", keys.end)),\"limit\":\"\(limit)\""
         if keysOnly { text += ",\"keys_only\":true" }
         if let revision { text += ",\"revision\":\"\(revision)\"" }

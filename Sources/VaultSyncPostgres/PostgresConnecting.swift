@@ -73,9 +73,7 @@ struct PostgresAddress {
 
 extension PostgresConnection {
     /// Connects to the first address of a remote that admits the user and accepts writes.
-    static func open(
-        _ remote: RemoteAccess, _ patience: PostgresPatience
-    ) throws(PostgresError) -> PostgresConnection {
+    static func open(_ remote: RemoteAccess, _ patience: PostgresPatience) throws(PostgresError) -> PostgresConnection {
         let loaded = cpostgres_load()
         guard loaded == 0 else { throw .noLibrary(isTooOld: loaded != -ENOENT) }
         var failure: PostgresError?

@@ -14,9 +14,7 @@ struct PostgresHeads {
     private static let countsAtOnce = 256
 
     /// Updates the heads that are outdated.
-    mutating func look(
-        _ connection: PostgresConnection, _ realm: RealmID
-    ) throws(PostgresError) -> [StreamHead] {
+    mutating func look(_ connection: PostgresConnection, _ realm: RealmID) throws(PostgresError) -> [StreamHead] {
         if let counted, counted + Self.lifetime > .now {
             try lookAtEnds(connection, realm)
         } else {

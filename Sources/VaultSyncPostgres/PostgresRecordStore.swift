@@ -41,9 +41,7 @@ final class PostgresRecordStore: RecordStore {
         }
     }
 
-    private func page(
-        of stream: RecordStream, from sequence: UInt64
-    ) throws(RecordStoreError) -> [StoredRecord] {
+    private func page(of stream: RecordStream, from sequence: UInt64) throws(RecordStoreError) -> [StoredRecord] {
         try use { connection, known throws(PostgresError) in
             var (page, length, last): ([StoredRecord], Int, UInt64) = ([], 0, sequence - 1)
             let step = PostgresStep.statement(
@@ -68,9 +66,7 @@ final class PostgresRecordStore: RecordStore {
         }
     }
 
-    private func body(
-        at address: RecordAddress, _ connection: PostgresConnection
-    ) throws(PostgresError) -> [UInt8]? {
+    private func body(at address: RecordAddress, _ connection: PostgresConnection) throws(PostgresError) -> [UInt8]? {
         var found: [UInt8]?
         try connection.exchangeAll([.statement(.body, place(of: address)), .end]) { _, row throws(PostgresError) in
             guard found == nil else { throw .malformed }
@@ -108,9 +104,7 @@ final class PostgresRecordStore: RecordStore {
     }
 
     /// - Returns: `false` if one of the addresses has a record; then nothing is stored.
-    private func storeNew(
-        _ records: [StoredRecord], _ connection: PostgresConnection
-    ) throws(PostgresError) -> Bool {
+    private func storeNew(_ records: [StoredRecord], _ connection: PostgresConnection) throws(PostgresError) -> Bool {
         var last: [RecordStream: UInt64] = [:]
         for record in records { last[record.address.stream] = record.address.sequence }
         var steps = records.map { PostgresStep.statement(.insert, values(of: $0)) }
@@ -125,9 +119,7 @@ final class PostgresRecordStore: RecordStore {
         return true
     }
 
-    private func store(
-        _ record: StoredRecord, _ connection: PostgresConnection
-    ) throws(PostgresError) -> Appended {
+    private func store(_ record: StoredRecord, _ connection: PostgresConnection) throws(PostgresError) -> Appended {
         // A record may be removed before it is read here, but not for ever.
         for _ in 0..<8 {
             var isNew = false
@@ -155,9 +147,7 @@ final class PostgresRecordStore: RecordStore {
                 // A notice is answered by a row without information.
                 if index < end { try take(index, row) }
             }
-        } catch {
-            guard end < outcomes.count, outcomes[end] == .done else { throw error }
-        }
+        } catch { guard end < outcomes.count, outcomes[end] == .done else { throw error } }
         return outcomes
     }
 
@@ -201,9 +191,7 @@ final class PostgresRecordStore: RecordStore {
 
     // MARK: Watching
 
-    func watch(
-        _ hint: @escaping @Sendable (RecordHint) -> Void
-    ) throws(RecordStoreError) -> (any RecordWatch)? {
+    func watch(_ hint: @escaping @Sendable (RecordHint) -> Void) throws(RecordStoreError) -> (any RecordWatch)? {
         do throws(PostgresError) {
             return try PostgresWatch(remote, realm, patience, hint)
         } catch { throw RecordStoreError(error, at: remote.url) }

@@ -39,9 +39,7 @@ internal import VaultFormat
         Bytes16(try bytes(column, Bytes16.length...Bytes16.length))
     }
 
-    func smallint(_ column: Int) throws(PostgresError) -> Int16 {
-        Int16(truncatingIfNeeded: try number(column, 2))
-    }
+    func smallint(_ column: Int) throws(PostgresError) -> Int16 { Int16(truncatingIfNeeded: try number(column, 2)) }
 
     /// - Throws: `.malformed`, also for a number that no record has.
     func sequence(_ column: Int) throws(PostgresError) -> UInt64 {

@@ -45,9 +45,7 @@ final class PostgresWatch: RecordWatch {
         cpostgres_ring(bell.descriptor)
     }
 
-    private static func listen(
-        _ connection: PostgresConnection, _ bell: Bell, _ gate: HintGate
-    ) throws(PostgresError) {
+    private static func listen(_ connection: PostgresConnection, _ bell: Bell, _ gate: HintGate) throws(PostgresError) {
         var next = ContinuousClock.now + interval
         while true {
             if try connection.listen(or: bell.descriptor, for: next - .now) { return }

@@ -26,9 +26,7 @@ package import SystemPackage
     ///   - flags: of open(2); `O_CLOEXEC` is added.
     ///   - mode: of a file that is made, less the umask.
     ///   - directory: the start of a relative path.
-    package init(
-        opening path: String, _ flags: Int32, mode: UInt32 = 0, in directory: Int32 = AT_FDCWD
-    ) throws(Errno) {
+    package init(opening path: String, _ flags: Int32, mode: UInt32 = 0, in directory: Int32 = AT_FDCWD) throws(Errno) {
         var result: Int
         repeat {
             result = unsafe clinux_openat(directory, path, flags | O_CLOEXEC, mode)

@@ -65,9 +65,7 @@ extension FileStatus {
     /// - Parameters:
     ///   - followsLink: whether a path that ends with a symbolic link stands for the link's target.
     ///   - directory: the start of a relative path.
-    package init(
-        at path: String, followsLink: Bool = false, in directory: Int32 = AT_FDCWD
-    ) throws(Errno) {
+    package init(at path: String, followsLink: Bool = false, in directory: Int32 = AT_FDCWD) throws(Errno) {
         var status = stat()
         let flags = followsLink ? 0 : AT_SYMLINK_NOFOLLOW
         guard unsafe fstatat(directory, path, &status, flags) == 0 else { throw Errno(rawValue: errno) }

@@ -87,9 +87,7 @@ public enum SecureArchive {
         return typed
     }
 
-    private static func perform(
-        _ call: (any ItemStore) throws(VaultError) -> Void
-    ) throws(SecureArchiveError) {
+    private static func perform(_ call: (any ItemStore) throws(VaultError) -> Void) throws(SecureArchiveError) {
         let status = DefaultStore.perform(hasFlaw: false) { _ in
         } _: { store throws(VaultError) in
             try call(store)

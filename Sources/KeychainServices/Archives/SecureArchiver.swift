@@ -77,9 +77,7 @@ final class SecureArchiver: NSCoder {
         if !SecureUnarchiver.name(of: named).contains("."), let members = foundationMembers(of: object) {
             return .dictionary(members.merging(["$class": classReference]) { $1 })
         }
-        guard let coding = object as? any NSSecureCoding, type(of: coding).supportsSecureCoding else {
-            return refuse()
-        }
+        guard let coding = object as? any NSSecureCoding, type(of: coding).supportsSecureCoding else { return refuse() }
         let outer = members
         members = [:]
         defer { members = outer }

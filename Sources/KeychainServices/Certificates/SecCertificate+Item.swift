@@ -12,9 +12,7 @@ extension SecCertificate {
     /// - Throws: errSecParam if the issuer or the subject is not a valid name; errSecUnimplemented without libcrypto.
     var itemAttributes: [Attribute: AttributeValue] {
         get throws(StatusError) {
-            guard let issuer = fields.normalizedIssuer, let subject = fields.normalizedSubject else {
-                throw .parameter
-            }
+            guard let issuer = fields.normalizedIssuer, let subject = fields.normalizedSubject else { throw .parameter }
             var attributes: [Attribute: AttributeValue] = [
                 .certificateType: .number(Int64(fields.version)),
                 // CSSM's number for DER.

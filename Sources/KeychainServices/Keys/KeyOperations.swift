@@ -25,9 +25,7 @@ extension SecKey {
     }
 
     /// - Throws: errSecVerifyFailed for every kind of invalid signature.
-    func verify(
-        _ signature: Span<UInt8>, of data: Span<UInt8>, _ algorithm: KeyAlgorithm
-    ) throws(StatusError) {
+    func verify(_ signature: Span<UInt8>, of data: Span<UInt8>, _ algorithm: KeyAlgorithm) throws(StatusError) {
         guard algorithm.isSupported(by: self, for: .verify) else { throw .parameter }
         let key = try asymmetricKey()
         switch algorithm {

@@ -76,9 +76,7 @@ public func SecKeyRawVerify(
     let digest = unsafe Span(_unsafeStart: signedData, count: signedDataLen)
     let signature = unsafe Span(_unsafeStart: sig, count: sigLen)
     do throws(StatusError) {
-        guard let algorithm = padding.signature(isRSA: key.isRSA, digestLength: signedDataLen) else {
-            throw .parameter
-        }
+        guard let algorithm = padding.signature(isRSA: key.isRSA, digestLength: signedDataLen) else { throw .parameter }
         try key.verify(signature, of: digest, algorithm)
         return errSecSuccess
     } catch { return error.status == errSecVerifyFailed ? errSSLCrypto : error.status }

@@ -75,9 +75,7 @@ public final class SecKey: NSObject, @unchecked Sendable {
     }
 
     /// Lends the external representation.
-    func withRepresentation<R: ~Copyable>(
-        _ body: (Span<UInt8>) throws(StatusError) -> R
-    ) throws(StatusError) -> R {
+    func withRepresentation<R: ~Copyable>(_ body: (Span<UInt8>) throws(StatusError) -> R) throws(StatusError) -> R {
         if let secret = try secret() { return try secret.withBytes(body) }
         let bytes = publicRepresentation
         return try body(bytes.span)

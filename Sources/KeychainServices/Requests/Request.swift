@@ -92,9 +92,7 @@ struct Request {
     private func classFlaw(_ name: String?) -> VaultError? {
         guard givenClass == nil else { return nil }
         // A class other than a string counts as missing; a reference implies a class.
-        guard let name else {
-            return persistentReference == nil && reference == nil ? .parameter(.classMissing) : nil
-        }
+        guard let name else { return persistentReference == nil && reference == nil ? .parameter(.classMissing) : nil }
         return name == "idnt" ? nil : .noSuchClass
     }
 
@@ -204,9 +202,7 @@ extension Request {
     var isByIdentity: Bool { reference?.identity != nil }
 
     /// The class, which a persistent reference may imply.
-    var itemClass: ItemClass? {
-        givenClass ?? reference?.itemClass ?? referencedClassName.flatMap(ItemClass.init)
-    }
+    var itemClass: ItemClass? { givenClass ?? reference?.itemClass ?? referencedClassName.flatMap(ItemClass.init) }
 
     /// Whether the results are certificates or identities.
     var isOfCertificates: Bool { isOfIdentities || itemClass == .certificate }

@@ -38,9 +38,7 @@ extension ItemStore {
     }
 
     /// As the synchronous ``store(_:replacing:deleting:)``, without blocking the task's thread.
-    public func store(
-        _ items: [Item], replacing: Bool, deleting queries: [Query] = []
-    ) async throws(VaultError) {
+    public func store(_ items: [Item], replacing: Bool, deleting queries: [Query] = []) async throws(VaultError) {
         try await VaultExecutor.run { () throws(VaultError) in
             try self.store(items, replacing: replacing, deleting: queries)
         }

@@ -75,9 +75,7 @@ extension Vault {
                     }
                 }
             }
-        } catch {
-            throw error == .itemChanged ? own.withLock { $0 } ?? E(error) : E(error)
-        }
+        } catch { throw error == .itemChanged ? own.withLock { $0 } ?? E(error) : E(error) }
     }
 
     /// As the other `transaction`, for a body that throws errors of any type.
@@ -90,9 +88,7 @@ extension Vault {
             return try await transaction { (transaction: inout Transaction) throws(AnyTransactionError) in
                 do { return try body(&transaction) } catch { throw AnyTransactionError(own: error) }
             }
-        } catch {
-            throw error.own
-        }
+        } catch { throw error.own }
     }
 
     /// As the synchronous ``backUp(to:entries:replacing:withHistory:)``, without blocking the task's thread.

@@ -24,9 +24,7 @@ final class VaultExecutor: Sendable {
     private let state: Mutex<State>
 
     /// - Parameter width: the maximum number of jobs that run at once.
-    init(width: Int) {
-        state = Mutex(State(idle: (0..<width).map { DispatchQueue(label: "vault.\($0)") }))
-    }
+    init(width: Int) { state = Mutex(State(idle: (0..<width).map { DispatchQueue(label: "vault.\($0)") })) }
 
     func submit(_ job: @escaping @Sendable () -> Void) {
         let queue = state.withLock { state in

@@ -89,9 +89,7 @@ package final class ChangeBuffer: Sendable {
     /// - Parameter limit: the maximum number of changes.
     /// - Returns: `nil` if the buffer is empty and has ended; an empty array if it is empty for now, and `whenReady` is
     ///   then called once.
-    package func take(
-        _ limit: Int = .max, whenReady: @escaping @Sendable () -> Void
-    ) -> [ItemChange]? {
+    package func take(_ limit: Int = .max, whenReady: @escaping @Sendable () -> Void) -> [ItemChange]? {
         state.withLock { state in
             guard state.count > 0 else {
                 guard !state.hasEnded else { return nil }

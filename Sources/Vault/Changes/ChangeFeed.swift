@@ -13,9 +13,7 @@ final class ChangeFeed: RecordObserver {
         /// A query for each watched class.
         let queries: [ParsedQuery]
 
-        func change(
-            _ old: Record?, _ new: Record?, _ sequence: UInt64, _ isAbsent: (Record) -> Bool
-        ) -> ItemChange? {
+        func change(_ old: Record?, _ new: Record?, _ sequence: UInt64, _ isAbsent: (Record) -> Bool) -> ItemChange? {
             func matches(_ record: Record?) -> Bool {
                 guard let record, !isAbsent(record) else { return false }
                 let encoded = record.encoded()

@@ -25,9 +25,7 @@ extension Vault {
                 // A task that releases the reader does not wait for the vault.
                 VaultExecutor.shared.submit { core.unsubscribe(reader) }
             }
-        } catch {
-            return ChangeSequence(failing: error)
-        }
+        } catch { return ChangeSequence(failing: error) }
     }
 }
 

@@ -13,9 +13,7 @@ package enum QueriedChange: Sendable {
 
 extension ItemEngine {
     /// - Returns: an empty array if either half of an identity has no match.
-    func changed(
-        by query: Query, _ changes: ItemChanges, _ groups: AccessGroups
-    ) throws(VaultError) -> [Record] {
+    func changed(by query: Query, _ changes: ItemChanges, _ groups: AccessGroups) throws(VaultError) -> [Record] {
         guard query.findsIdentities else {
             return try ParsedQuery(query, changing: changes, asOneOf: groups).find(in: records, index)
         }

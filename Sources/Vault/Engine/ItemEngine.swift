@@ -77,9 +77,7 @@ final class ItemEngine {
     }
 
     /// - Parameter field: `nil` for the secret itself.
-    func secret(
-        of id: ItemID, valueVersion: UInt64, field: String?, for viewer: Viewer
-    ) throws(VaultError) -> Secret? {
+    func secret(of id: ItemID, valueVersion: UInt64, field: String?, for viewer: Viewer) throws(VaultError) -> Secret? {
         guard let place = records.place(of: id), let record = records.record(at: place),
             try !records.isAbsentHere(record)
         else {
@@ -115,9 +113,7 @@ final class ItemEngine {
         let parsed = try parse(item, viewer.groups)
         var found = try livingTwin(of: parsed)
         if found == nil { found = try synchronizableTwin(of: parsed, item) }
-        guard let twin = found else {
-            return try add(item, viewer.groups, for: source, in: &session)
-        }
+        guard let twin = found else { return try add(item, viewer.groups, for: source, in: &session) }
         var changes = ItemChanges(attributes: item.attributes, secret: item.secret)
         for (name, value) in item.userAttributes { changes.userAttributes[name] = .some(value) }
         for (name, field) in item.fields { changes.fields[name] = .some(field) }

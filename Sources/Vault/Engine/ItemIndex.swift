@@ -61,9 +61,7 @@ final class ItemIndex: RecordObserver {
         candidates(.attribute(attribute.tag), key, itemClass, records)
     }
 
-    func candidates(
-        user name: String, _ value: String, _ itemClass: ItemClass, in records: VaultStore
-    ) -> Candidates {
+    func candidates(user name: String, _ value: String, _ itemClass: ItemClass, in records: VaultStore) -> Candidates {
         candidates(.user(name), Array(value.utf8).span, itemClass, records)
     }
 
@@ -74,9 +72,7 @@ final class ItemIndex: RecordObserver {
 
     /// The places that may hold an item which a program finds by these attributes; `nil` if that may be any place. The
     /// attributes may be the user's or derived from the item's own, so that the one with the fewest candidates decides.
-    func places(
-        ofProgram wanted: [String: String], _ itemClass: ItemClass, in records: VaultStore
-    ) -> [Int]? {
+    func places(ofProgram wanted: [String: String], _ itemClass: ItemClass, in records: VaultStore) -> [Int]? {
         var best: [Candidates]?
         for (name, value) in wanted where !ProgramAttributes.isConstant(name, value, of: itemClass) {
             var found = [candidates(user: name, value, itemClass, in: records)]
@@ -117,9 +113,7 @@ final class ItemIndex: RecordObserver {
         return Candidates(chains: chains, hash: hash.hash(bytes.span))
     }
 
-    private func makeChains(
-        _ records: VaultStore, _ hash: (ItemClass?, Span<UInt8>) -> UInt64?
-    ) -> HashChains {
+    private func makeChains(_ records: VaultStore, _ hash: (ItemClass?, Span<UInt8>) -> UInt64?) -> HashChains {
         let chains = HashChains()
         records.forEachRecord { place, itemClass, attributes in
             chains.move(place, from: nil, to: hash(itemClass, attributes))

@@ -38,9 +38,7 @@ struct ItemValue {
                 offset += field.length
             }
             return Secret(whole)
-        } catch {
-            throw .storage(StorageError(error))
-        }
+        } catch { throw .storage(StorageError(error)) }
     }
 
     /// Returns one part of a value.

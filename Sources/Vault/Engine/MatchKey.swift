@@ -39,9 +39,7 @@ enum MatchKey {
     /// Whether an encoded value has this key.
     ///
     /// - Parameter payload: the value's encoded bytes.
-    static func isKey(
-        _ key: Span<UInt8>, of encodedKind: UInt8, _ payload: Span<UInt8>, kind: AttributeKind
-    ) -> Bool {
+    static func isKey(_ key: Span<UInt8>, of encodedKind: UInt8, _ payload: Span<UInt8>, kind: AttributeKind) -> Bool {
         if encodedKind != 3 || !comparesBytes(kind) {
             guard key.count == payload.count + 1, key[0] == mark(kind, encodedKind) else { return false }
             return key.extracting(1..<key.count).elementsEqual(payload)

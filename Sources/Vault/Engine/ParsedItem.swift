@@ -39,9 +39,7 @@ struct ParsedItem {
     }
 
     /// Stores the division of the item's value.
-    mutating func divide(by fields: ValueFields?) {
-        values[.fields] = fields.map { .data($0.encoded) }
-    }
+    mutating func divide(by fields: ValueFields?) { values[.fields] = fields.map { .data($0.encoded) } }
 
     var encoded: EncodedAttributes { EncodedAttributes(values, user: user) }
 

@@ -42,9 +42,7 @@ struct ParsedQuery {
             try ParsedQuery.parse(reference: bytes)
         }
         reference = referenced?.id
-        guard let itemClass = query.itemClass ?? referenced?.itemClass else {
-            throw flaw ?? .parameter(.classMissing)
-        }
+        guard let itemClass = query.itemClass ?? referenced?.itemClass else { throw flaw ?? .parameter(.classMissing) }
         if let referenced, referenced.itemClass != itemClass { throw .noSuchClass }
         self.itemClass = itemClass
         userFilters = query.userAttributes

@@ -68,9 +68,7 @@ public struct Transaction: ~Copyable {
     }
 
     /// Adds an item, or changes the one that a program stores again.
-    package mutating func replace(
-        _ item: Item, sameAs given: ProgramAttributes?
-    ) throws(VaultError) -> ReplacedItem {
+    package mutating func replace(_ item: Item, sameAs given: ProgramAttributes?) throws(VaultError) -> ReplacedItem {
         try step { [source] (engine, viewer, session) throws(VaultError) in
             try engine.replace(item, sameAs: given, viewer, for: source, in: &session)
         }

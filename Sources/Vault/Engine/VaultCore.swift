@@ -73,9 +73,7 @@ final class VaultCore: Sendable {
         /// Takes precedence: the change may have seen the work of another change that was rolled back with it.
         var failure: VaultError?
 
-        init(_ body: @escaping (ItemEngine, inout WriteSession) throws(VaultError) -> Void) {
-            self.body = body
-        }
+        init(_ body: @escaping (ItemEngine, inout WriteSession) throws(VaultError) -> Void) { self.body = body }
     }
 
     /// Whether this is a child of the process that opened the vault, in which a thread that holds a lock may not exist.
@@ -160,9 +158,7 @@ final class VaultCore: Sendable {
                 }
             }
             if store.isWorthCompacting(isLeaving: false) { compactSoon(opened) }
-        } catch {
-            for change in batch { change.failure = VaultError(error) }
-        }
+        } catch { for change in batch { change.failure = VaultError(error) } }
         opened.tellChanges()
         settleSoon(opened)
     }
@@ -308,9 +304,7 @@ final class VaultCore: Sendable {
         }
     }
 
-    private func tell(_ kind: ItemChange.Kind) {
-        opened.withLock { $0.feed.publish(kind, $0.store.sequence) }
-    }
+    private func tell(_ kind: ItemChange.Kind) { opened.withLock { $0.feed.publish(kind, $0.store.sequence) } }
 
     // MARK: Compaction
 

@@ -77,9 +77,7 @@ package struct ItemName: Equatable, Sendable {
 
 extension ItemRecord {
     /// The first digits of the identifier, in hexadecimal: 1 to 32.
-    package func shortID(digits: Int) -> String {
-        String(hexadecimal(itemID.bytes.span.array(0..<16)).prefix(digits))
-    }
+    package func shortID(digits: Int) -> String { String(hexadecimal(itemID.bytes.span.array(0..<16)).prefix(digits)) }
 }
 
 extension Query {

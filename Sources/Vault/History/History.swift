@@ -126,9 +126,7 @@ extension Vault {
     ///
     /// - Throws: `.itemNotFound`; `.duplicateItem` if another item has its primary key by now.
     @discardableResult
-    public func restoreItem(_ record: ItemRecord) throws(VaultError) -> Item {
-        try restoreItem(StoredItem.Key(record))
-    }
+    public func restoreItem(_ record: ItemRecord) throws(VaultError) -> Item { try restoreItem(StoredItem.Key(record)) }
 
     package func restoreItem(_ key: StoredItem.Key) throws(VaultError) -> Item {
         try core.change { (engine, session: inout WriteSession) throws(VaultError) in

@@ -221,9 +221,7 @@ extension ItemEngine {
         }
         var current: Set<ItemID> = []
         for place in 0..<records.recordEnd {
-            guard let record = records.record(at: place), record.itemClass != nil, isOfGroup(record) else {
-                continue
-            }
+            guard let record = records.record(at: place), record.itemClass != nil, isOfGroup(record) else { continue }
             current.insert(record.id)
         }
         return (current, Set(records.lastVersions.filter { isDeleted($0.id) && isOfGroup($0) }.map(\.id)))

@@ -38,9 +38,7 @@ extension Vault {
         do throws(VaultError) {
             try vault.add(which.item(made))
             return made
-        } catch {
-            guard error == .duplicateItem else { throw error }
-        }
+        } catch { guard error == .duplicateItem else { throw error } }
         // Another thread or process added it first.
         guard let found = try vault.find(which, in: DeviceIdentifier.accessGroup) else { throw .itemChanged }
         return found

@@ -157,9 +157,7 @@ public struct Item: Sendable {
     }
 
     /// The names of its fields, available without opening a secret.
-    public var fieldNames: [String] {
-        record?.fieldNames ?? stored.fields?.fields.map(\.name) ?? fields.keys.sorted()
-    }
+    public var fieldNames: [String] { record?.fieldNames ?? stored.fields?.fields.map(\.name) ?? fields.keys.sorted() }
 
     /// The secret, or a field of it: already present in the item, or opened now.
     ///

@@ -93,9 +93,7 @@ public struct Query: Sendable {
     }
 
     /// The item with this key.
-    public init(_ key: ItemKey) {
-        self.init(key.itemClass, attributes: key.attributes)
-    }
+    public init(_ key: ItemKey) { self.init(key.itemClass, attributes: key.attributes) }
 
     /// The item to which the reference belongs.
     public init(persistentReference: [UInt8]) {

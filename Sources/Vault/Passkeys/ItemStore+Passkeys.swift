@@ -6,9 +6,7 @@ extension ItemStore {
     /// - Parameters:
     ///   - relyingParty: the rpId; `nil` for all sites.
     ///   - group: the access group; `nil` for any group of the store.
-    package func passkeys(
-        of relyingParty: String?, in group: String? = nil
-    ) throws(VaultError) -> [Passkey] {
+    package func passkeys(of relyingParty: String?, in group: String? = nil) throws(VaultError) -> [Passkey] {
         try allMatching(Passkey.query(of: relyingParty, in: group)).compactMap { Passkey($0) }
     }
 

@@ -102,9 +102,7 @@ extension ItemEngine {
     }
 
     /// Whether other devices know the item.
-    func isShared(_ id: ItemID) -> Bool {
-        records.place(of: id).flatMap { records.record(at: $0) }?.hasClock ?? false
-    }
+    func isShared(_ id: ItemID) -> Bool { records.place(of: id).flatMap { records.record(at: $0) }?.hasClock ?? false }
 
     /// Hides a tombstone, which the fleet still needs, from the verbs.
     func hide(_ grave: Record, in session: inout WriteSession) throws(VaultError) {
@@ -169,9 +167,7 @@ struct KeyRank: Comparable {
     let dot: Dot
     let id: ItemID
 
-    init(_ record: Record, _ logs: LogNumbers) {
-        self.init(record.clock?.greatestLife(logs), record.id)
-    }
+    init(_ record: Record, _ logs: LogNumbers) { self.init(record.clock?.greatestLife(logs), record.id) }
 
     init(_ dot: Dot?, _ id: ItemID) { (self.dot, self.id) = (dot ?? Dot(log: .zero, stamp: 0), id) }
 

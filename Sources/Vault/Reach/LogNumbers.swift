@@ -42,9 +42,7 @@ extension ItemClock {
     package var isAlive: Bool { marks(of: .life).contains { $0.mark == .alive } }
 
     /// The greatest dot of the life field's marks.
-    func greatestLife(_ logs: LogNumbers) -> Dot? {
-        marks(of: .life).compactMap { logs.dot($0.dot) }.max()
-    }
+    func greatestLife(_ logs: LogNumbers) -> Dot? { marks(of: .life).compactMap { logs.dot($0.dot) }.max() }
 
     mutating func see(_ dot: LocalDot) { context[dot.number] = max(context[dot.number], dot.stamp) }
 }

@@ -52,9 +52,7 @@ private struct Refusals {
 extension Vault: RefusalStore {
     package func isRefused(_ record: ItemRecord) throws(VaultError) -> Bool { try isRefused(StoredItem.Key(record)) }
 
-    package func noteRefusal(of record: ItemRecord) throws(VaultError) {
-        try noteRefusal(of: StoredItem.Key(record))
-    }
+    package func noteRefusal(of record: ItemRecord) throws(VaultError) { try noteRefusal(of: StoredItem.Key(record)) }
 
     package func isRefused(_ key: StoredItem.Key) throws(VaultError) -> Bool {
         try readReplica { table throws(VaultError) in

@@ -244,9 +244,7 @@ package struct ReplicaChanges: ~Copyable {
     /// Stores many of the vault's own records of one kind, without values, with one scan of the existing ones.
     ///
     /// - Parameter name: the user attribute that identifies a record.
-    package mutating func putOwn(
-        _ kind: OwnRecord, each: [[String: String]], by name: String
-    ) throws(VaultError) {
+    package mutating func putOwn(_ kind: OwnRecord, each: [[String: String]], by name: String) throws(VaultError) {
         guard !each.isEmpty else { return }
         var known: [String: Record] = [:]
         for record in store.ownRecords(of: kind) {
@@ -294,9 +292,7 @@ extension Vault {
     }
 
     /// Runs one transaction of replication.
-    package func changeReplica<R>(
-        _ body: (inout ReplicaChanges) throws(VaultError) -> R
-    ) throws(VaultError) -> R {
+    package func changeReplica<R>(_ body: (inout ReplicaChanges) throws(VaultError) -> R) throws(VaultError) -> R {
         try core.change { (engine, session: inout WriteSession) throws(VaultError) in
             var changes = ReplicaChanges(engine, session)
             do throws(VaultError) {

@@ -36,9 +36,7 @@ public final class AccountStore<Fields: StoredFields>: Sendable {
     /// - Parameters:
     ///   - account: the account's name; a new account is created with its first field.
     ///   - service: of the items of all accounts; `nil` for that of the type.
-    public init(
-        _ store: any ItemStore, account: String, of type: Fields.Type = Fields.self, service: String? = nil
-    ) {
+    public init(_ store: any ItemStore, account: String, of type: Fields.Type = Fields.self, service: String? = nil) {
         self.store = store
         self.service = service ?? type.service
         name = Mutex(account)

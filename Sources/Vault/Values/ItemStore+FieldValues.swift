@@ -31,9 +31,7 @@ extension ItemStore {
 
 extension ItemStore {
     /// As the synchronous ``set(_:for:field:)``, without blocking the task's thread.
-    public func set(
-        _ value: some Encodable & Sendable, for key: ItemKey, field: String
-    ) async throws(VaultError) {
+    public func set(_ value: some Encodable & Sendable, for key: ItemKey, field: String) async throws(VaultError) {
         try await VaultExecutor.run { () throws(VaultError) in try self.set(value, for: key, field: field) }
     }
 

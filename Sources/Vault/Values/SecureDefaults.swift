@@ -120,9 +120,7 @@ public final class SecureDefaults: Sendable {
         try store.allMatching(Query(.genericPassword, service: suite)).compactMap(\.account).sorted()
     }
 
-    private static func values(
-        of suite: String, in store: any ItemStore
-    ) throws(VaultError) -> [String: SecretValue] {
+    private static func values(of suite: String, in store: any ItemStore) throws(VaultError) -> [String: SecretValue] {
         var query = Query(.genericPassword, service: suite)
         query.returnsSecrets = true
         var values: [String: SecretValue] = [:]
@@ -257,9 +255,7 @@ public final class SecureDefaults: Sendable {
     // MARK: Defaults and suites
 
     /// Sets defaults for keys without a value, which are never stored.
-    public func register(defaults: [String: SecretValue]) {
-        state.withLock { $0.registered.merge(defaults) { $1 } }
-    }
+    public func register(defaults: [String: SecretValue]) { state.withLock { $0.registered.merge(defaults) { $1 } } }
 
     /// Adds another suite to search for keys that this suite does not have.
     public func addSuite(named name: String) {

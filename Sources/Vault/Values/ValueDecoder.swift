@@ -76,9 +76,7 @@ private struct KeyedValues<Key: CodingKey>: KeyedDecodingContainerProtocol {
 
     func decodeNil(forKey key: Key) throws -> Bool { try member(key).decodeNil() }
 
-    func decode<Value: Decodable>(_ type: Value.Type, forKey key: Key) throws -> Value {
-        try member(key).decode(type)
-    }
+    func decode<Value: Decodable>(_ type: Value.Type, forKey key: Key) throws -> Value { try member(key).decode(type) }
 
     func nestedContainer<Nested: CodingKey>(
         keyedBy type: Nested.Type, forKey key: Key
@@ -91,9 +89,7 @@ private struct KeyedValues<Key: CodingKey>: KeyedDecodingContainerProtocol {
     }
 
     /// An absent superclass value is null, since the superclass may have encoded nothing.
-    func superDecoder() -> any Decoder {
-        decoder.part(members[NameKey.super.stringValue] ?? .null, NameKey.super)
-    }
+    func superDecoder() -> any Decoder { decoder.part(members[NameKey.super.stringValue] ?? .null, NameKey.super) }
 
     func superDecoder(forKey key: Key) throws -> any Decoder { try member(key) }
 }

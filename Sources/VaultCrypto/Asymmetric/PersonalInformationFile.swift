@@ -98,9 +98,7 @@ private final class BagCollector {
             let isRSA = unsafe bag.kind == Int32(ccrypto_bag_rsa_key)
             keys.append(.init(bytes: secret, isRSA: isRSA, keyID: keyID, name: name))
             return 0
-        } catch {
-            return -Int(ENOMEM)
-        }
+        } catch { return -Int(ENOMEM) }
     }
 
     private static func bytes(_ from: ccrypto_number) -> [UInt8]? {

@@ -120,9 +120,7 @@ package struct Digest: Sendable {
     package init() { bytes = .init(repeating: 0) }
 
     /// Reads the first 32 bytes of the span, which must have as many.
-    package init(_ span: Span<UInt8>) {
-        bytes = .init { span[$0] }
-    }
+    package init(_ span: Span<UInt8>) { bytes = .init { span[$0] } }
 }
 
 extension Digest: Equatable {

@@ -36,9 +36,7 @@ enum Sodium {
 ///
 /// The corresponding C function is `sodium_set_misuse_handler`; without a handler, or if the handler returns, the
 /// process aborts.
-package func setHandlerOfLastResort(_ handler: @convention(c) () -> Void) {
-    _ = sodium_set_misuse_handler(handler)
-}
+package func setHandlerOfLastResort(_ handler: @convention(c) () -> Void) { _ = sodium_set_misuse_handler(handler) }
 
 extension Span<UInt8> {
     /// Lends the bytes with a non-null address even if empty, as libsodium's parameters are annotated as nonnull.
@@ -64,9 +62,7 @@ package func isEqualInConstantTime(_ a: Span<UInt8>, _ b: Span<UInt8>) -> Bool {
 }
 
 /// Wipes an ordinary array in place, for the few places where an API requires a secret in one.
-package func wipe(_ bytes: inout [UInt8]) {
-    unsafe bytes.withUnsafeMutableBytes { unsafe Sodium.wipe($0) }
-}
+package func wipe(_ bytes: inout [UInt8]) { unsafe bytes.withUnsafeMutableBytes { unsafe Sodium.wipe($0) } }
 
 /// Wipes memory that the caller owns.
 package func wipe(_ bytes: UnsafeMutableRawBufferPointer) { unsafe Sodium.wipe(bytes) }

@@ -181,9 +181,7 @@ extension PKCS8PrivateKey {
         ///   - head: the bytes of the key in front of the secret.
         ///   - length: that of the secret.
         ///   - tail: the bytes of the key behind the secret.
-        private init(
-            algorithm: [(tag: UInt8, content: [UInt8])], _ head: [UInt8], _ length: Int, _ tail: [UInt8]
-        ) {
+        private init(algorithm: [(tag: UInt8, content: [UInt8])], _ head: [UInt8], _ length: Int, _ tail: [UInt8]) {
             var content = DERWriter()
             content.putNumber([])
             content.put(DERTag.sequence) { inner in

@@ -20,9 +20,7 @@ package indirect enum CBORValue: Hashable, Sendable {
         package init(_ key: CBORValue, _ value: CBORValue) { (self.key, self.value) = (key, value) }
     }
 
-    package init(_ number: Int) {
-        self = number < 0 ? .negative(UInt64(~number)) : .unsigned(UInt64(number))
-    }
+    package init(_ number: Int) { self = number < 0 ? .negative(UInt64(~number)) : .unsigned(UInt64(number)) }
 
     /// A map whose keys are texts.
     package init(_ members: KeyValuePairs<String, CBORValue>) {

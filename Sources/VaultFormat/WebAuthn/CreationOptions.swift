@@ -30,9 +30,7 @@ package struct CreationOptions: Hashable, Sendable {
             options, of: text, relyingParty: options["rp"]?["id"],
             verification: options["authenticatorSelection"]?["userVerification"])
         let user = options["user"]
-        guard let id = user?["id"]?.bytes(text), CreationOptions.userIDLengths.contains(id.count) else {
-            throw .userID
-        }
+        guard let id = user?["id"]?.bytes(text), CreationOptions.userIDLengths.contains(id.count) else { throw .userID }
         userID = id
         userName = user?["name"]?.name(text) ?? ""
         displayName = user?["displayName"]?.name(text) ?? ""

@@ -49,9 +49,7 @@ struct VaultLocation {
 
     /// Opens the vault file for reading, and if requested for writing.
     func open(writable: Bool) throws(StorageError) -> any VaultFile {
-        guard let status = try attempt(.open, directory.status(of: name)) else {
-            throw .noVault
-        }
+        guard let status = try attempt(.open, directory.status(of: name)) else { throw .noVault }
         // Checked before opening, since opening a device can have side effects.
         guard status.kind == .regular else { throw .refused(.notARegularFile) }
         guard status.owner == fileSystem.user else { throw .refused(.foreignOwner) }

@@ -40,9 +40,7 @@ extension VaultStore {
             content = try padded.withBytes { bytes throws(FormatError) in
                 try Padding.content(of: bytes, minimum: Layout.valueMinimum)
             }
-        } catch {
-            throw .damaged(.value(operation.id))
-        }
+        } catch { throw .damaged(.value(operation.id)) }
         if let fields = operation.attributes.fields, fields.length > content.count {
             throw .damaged(.value(operation.id))
         }

@@ -146,9 +146,7 @@ struct FrameBuilder {
     /// The offsets of the values that the frames will have.
     ///
     /// - Returns: `nil` for an operation that has no value, or whose value stays in place.
-    private mutating func locate(
-        _ pending: [Pending], _ plans: [Plan], _ located: (Int, UInt64) -> Void
-    ) -> [UInt64?] {
+    private mutating func locate(_ pending: [Pending], _ plans: [Plan], _ located: (Int, UInt64) -> Void) -> [UInt64?] {
         var offsets: [UInt64?] = []
         offsets.reserveCapacity(pending.count)
         var start = position.end

@@ -19,9 +19,7 @@ struct HeaderPage {
         do throws(FormatError) { try Header.checkMagic(page.span) } catch { throw .damaged(.notAVault) }
         let sum = KeyedHash.digest(page.span.extracting(0..<Layout.headerSumOffset))
         let written = page.span.extracting(Layout.headerSumOffset..<Layout.headerLength)
-        guard isDamaged || isEqualInConstantTime(sum.bytes.span, written) else {
-            throw .damaged(.headerChecksum)
-        }
+        guard isDamaged || isEqualInConstantTime(sum.bytes.span, written) else { throw .damaged(.headerChecksum) }
         do throws(FormatError) { header = try Header(parsing: page.span) } catch {
             if case .unsupported(let field) = error { throw .unsupported(field) }
             throw .damaged(.header(error))

@@ -303,9 +303,7 @@ struct Log: ~Copyable {
             try file.writeAll(frames.bytes.span, at: start)
             task = .synchronize
             try file.synchronizeData()
-        } catch {
-            try cutBack(to: start, after: error, task)
-        }
+        } catch { try cutBack(to: start, after: error, task) }
         base = Commit(
             position: frames.position, tagOffset: frames.lastTagOffset, count: tip.count + transactions,
             frames: tip.frames + frames.frames)

@@ -56,9 +56,7 @@ struct LogReader {
                         }
                     }
                     later = try nextFrames(after: next.last, highest, through: limit, depth)
-                } catch {
-                    outcome = .failure(error)
-                }
+                } catch { outcome = .failure(error) }
             }
             guard try outcome.get() else { break }
             (batch, contents, next) = (next, following, later)
@@ -135,9 +133,7 @@ struct LogReader {
                 let operations = try FrameOperations(
                     of: frame.head, endingAt: frame.end, generation: generation, frame.openMetadata(keys))
                 return Content(tag: tag, hasValues: hasValues, operations: .success(operations))
-            } catch {
-                return Content(tag: tag, hasValues: hasValues, operations: .failure(error))
-            }
+            } catch { return Content(tag: tag, hasValues: hasValues, operations: .failure(error)) }
         } beside: {
             other()
         }

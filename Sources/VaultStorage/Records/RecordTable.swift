@@ -380,9 +380,7 @@ package struct RecordTable: Sendable {
         arena = fresh
     }
 
-    private static func size(_ operation: Span<UInt8>) -> Int {
-        operation.count + Operation.boxLength(of: operation)
-    }
+    private static func size(_ operation: Span<UInt8>) -> Int { operation.count + Operation.boxLength(of: operation) }
 
     /// - Parameter neighbour: the version before or after, which may share its value.
     private static func size(_ operation: Operation, beside neighbour: Operation?) -> Int {

@@ -9,9 +9,7 @@ package struct OwnLog: Equatable, Sendable {
     /// other item for its deletion, on all devices. A device that has it therefore sends and takes nothing.
     package let isFiltered: Bool
 
-    package init(number: UInt16, isFiltered: Bool = false) {
-        (self.number, self.isFiltered) = (number, isFiltered)
-    }
+    package init(number: UInt16, isFiltered: Bool = false) { (self.number, self.isFiltered) = (number, isFiltered) }
 
     static let (numberName, scopeName, clockName) = ("log", "scope", "clock")
 

@@ -18,17 +18,13 @@ extension VaultStore {
         try createDirectory(of: path, on: fileSystem)
         let location = try VaultLocation(path, on: fileSystem)
         // An early check before the derivation; the rename below decides.
-        guard try attempt(.open, location.directory.status(of: location.name)) == nil else {
-            throw .alreadyExists
-        }
+        guard try attempt(.open, location.directory.status(of: location.name)) == nil else { throw .alreadyExists }
         let random = environment.random
         var header = Header(
             vaultID: random.bytes(16), generation: 1, fileSalt: random.bytes(32), baseSequence: 0, slots: [])
         let entry = SlotEntry(secret, name: secret.kind.label, cost: cost)
         let keys = try makeKeys(for: [entry] + entries, header: &header, environment)
-        guard try attempt(.open, location.directory.status(of: location.name)) == nil else {
-            throw .alreadyExists
-        }
+        guard try attempt(.open, location.directory.status(of: location.name)) == nil else { throw .alreadyExists }
         // The device's anchors belong to a vault that no longer exists.
         try attempt(.remove, AnchorFiles(of: location, environment)?.removeAll())
         let page: HeaderPage

@@ -108,9 +108,7 @@ extension VaultStore {
         do throws(CryptoError) {
             value = try Succession.adding(
                 keys.anchor, generation: header.generation, sequence: tip.position.sequence, to: value)
-        } catch {
-            throw StorageError(error)
-        }
+        } catch { throw StorageError(error) }
         let version = (old?.version ?? 0) + 1
         var operation = Operation(
             kind: .put, itemClass: nil, protection: .afterFirstUnlock,

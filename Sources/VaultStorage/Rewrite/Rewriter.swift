@@ -13,9 +13,7 @@ final class LogSnapshot: Sendable {
     private let page: HeaderPage
     private let keys: GenerationKeys
 
-    init(
-        file: any VaultFile, page: HeaderPage, keys: consuming GenerationKeys, tip: Commit, records: RecordTable
-    ) {
+    init(file: any VaultFile, page: HeaderPage, keys: consuming GenerationKeys, tip: Commit, records: RecordTable) {
         (self.file, self.page, self.tip, self.records) = (file, page, tip, records)
         self.keys = keys
     }
@@ -86,9 +84,7 @@ struct Rewriter: ~Copyable {
                 do throws(StorageError) {
                     return Result<[Copy], StorageError>.success(
                         try Rewriter.copies(of: layout, runs[number], from: source, records))
-                } catch {
-                    return .failure(error)
-                }
+                } catch { return .failure(error) }
             }
             for run in copies {
                 for copy in try run.get() { try file.append(copy.record.operation, box: copy.record.box, copy.origin) }

@@ -51,9 +51,7 @@ extension LockedStore {
         with keys: consuming UnlockedKeys, to path: FilePath, accepts: (MissingState) -> Bool, report: (Double) -> Void
     ) throws(StorageError) -> Salvage {
         let target = try VaultLocation(ofNew: path, on: environment.fileSystem)
-        guard try attempt(.open, target.directory.status(of: target.name)) == nil else {
-            throw .alreadyExists
-        }
+        guard try attempt(.open, target.directory.status(of: target.name)) == nil else { throw .alreadyExists }
         let slotID = keys.slotID
         var salvager = try Salvager(self, keys.keys)
         try salvager.scan(report)

@@ -9,9 +9,7 @@ extension Salvager {
     private static let partsAtOnce = NewFile.groupLength / partLength
 
     /// Writes what is left of each item. The next values are verified while the previous ones are written.
-    mutating func copyValues(
-        of histories: [[Operation]], to copy: inout NewFile
-    ) throws(StorageError) {
+    mutating func copyValues(of histories: [[Operation]], to copy: inout NewFile) throws(StorageError) {
         var parts = Salvager.parts(of: histories)[...]
         var rest: [Rest] = []
         repeat {
@@ -23,9 +21,7 @@ extension Salvager {
                     for item in rest {
                         for (operation, box) in item.records { try copy.append(operation.encoded(), box: box) }
                     }
-                } catch {
-                    failure = error
-                }
+                } catch { failure = error }
             }
             if let failure { throw failure }
             rest = []
@@ -57,18 +53,14 @@ extension Salvager {
         var damage: (operation: Operation, loss: Salvage.Loss)?
     }
 
-    private func rest(
-        of parts: [ArraySlice<[Operation]>], beside other: () -> Void
-    ) -> [Result<[Rest], StorageError>] {
+    private func rest(of parts: [ArraySlice<[Operation]>], beside other: () -> Void) -> [Result<[Rest], StorageError>] {
         Parallel.map(parts.count, atLeast: 2) { number in
             var values = ValueReader(file)
             do throws(StorageError) {
                 var all: [Rest] = []
                 for versions in parts[number] { all.append(try rest(of: versions, &values)) }
                 return .success(all)
-            } catch {
-                return .failure(error)
-            }
+            } catch { return .failure(error) }
         } beside: {
             other()
         }

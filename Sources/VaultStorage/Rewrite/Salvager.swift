@@ -25,9 +25,7 @@ struct Salvager: ~Copyable {
         let generationKeys: GenerationKeys
         do throws(CryptoError) {
             generationKeys = try GenerationKeys(root: keys.generationRoot, header: page.header)
-        } catch {
-            throw StorageError(error)
-        }
+        } catch { throw StorageError(error) }
         let device = try DeviceSecret.load(
             vaultID: page.header.vaultID, identification: keys.deviceIdentification,
             from: store.environment.stateDirectory,

@@ -195,9 +195,7 @@ extension VaultEnvironment {
             do throws(CryptoError) {
                 slot = try KeySlot.sealing(
                     vaultKey, for: entry.secret, cost: entry.cost, vaultID: vaultID, name: entry.name, random: random)
-            } catch {
-                throw StorageError(error)
-            }
+            } catch { throw StorageError(error) }
             slot.provider = entry.provider
             slots.append(HeldSlot(slot, blob: entry.blob))
         }

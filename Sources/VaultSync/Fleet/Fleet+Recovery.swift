@@ -40,9 +40,7 @@ extension Fleet {
     package func checkCanRenewRecoveryCode() throws(SyncError) {
         do throws(SyncError) {
             _ = try renewRecoveryCode { _ throws(SyncError) in throw .vault(.cancelled) }
-        } catch {
-            guard error == .vault(.cancelled) else { throw error }
-        }
+        } catch { guard error == .vault(.cancelled) else { throw error } }
     }
 }
 

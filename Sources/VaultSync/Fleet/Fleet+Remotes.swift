@@ -7,9 +7,7 @@ internal import VaultStorage
 /// The remotes of a vault.
 extension Fleet {
     /// Adds a remote. A known remote gets the new credentials, if there are any.
-    package func addRemote(
-        _ url: RemoteURL, credentials: RemoteCredentials = RemoteCredentials()
-    ) throws(SyncError) {
+    package func addRemote(_ url: RemoteURL, credentials: RemoteCredentials = RemoteCredentials()) throws(SyncError) {
         let remote = RemoteAccess(url, credentials)
         let membership = try membership()
         guard !membership.isFiltered else { throw .isFiltered }
@@ -34,9 +32,7 @@ extension Fleet {
         }
     }
 
-    private static func put(
-        _ password: Secret?, of url: String, _ changes: inout ReplicaChanges
-    ) throws(VaultError) {
+    private static func put(_ password: Secret?, of url: String, _ changes: inout ReplicaChanges) throws(VaultError) {
         guard let password else { return }
         try changes.putOwn(
             .password, ["url": url], value: password, protection: .afterFirstUnlockThisDeviceOnly

@@ -41,9 +41,7 @@ package struct FleetStatus: Sendable {
     }
 
     /// Whether other places get what this device stores from now on: a remote has answered it, and none has removed it.
-    package var copiesNewItems: Bool {
-        !isRemoved && !isFiltered && remotes.contains { $0.lastSync != nil }
-    }
+    package var copiesNewItems: Bool { !isRemoved && !isFiltered && remotes.contains { $0.lastSync != nil } }
 }
 
 /// The status of a fleet, with the names of its devices.
@@ -79,9 +77,7 @@ package struct FleetDevice: Sendable {
     /// Whether the device has been silent too long: the erasure of deleted items waits for it.
     package let isSilent: Bool
 
-    package init(
-        id: DeviceID, name: String, role: DeviceRole, isThis: Bool, lastHeard: Double?, isSilent: Bool
-    ) {
+    package init(id: DeviceID, name: String, role: DeviceRole, isThis: Bool, lastHeard: Double?, isSilent: Bool) {
         (self.id, self.name, self.role) = (id, name, role)
         (self.isThis, self.lastHeard, self.isSilent) = (isThis, lastHeard, isSilent)
     }

@@ -21,9 +21,7 @@ struct Mailbox: Sendable {
             try store.append([StoredRecord(address, record)])
         }
         // The outcome is `same` if an acknowledgement was lost: no other device makes these bytes.
-        guard appended.first != .differs else {
-            throw .alarm(address.alarm(.forked, "a code that was used before"))
-        }
+        guard appended.first != .differs else { throw .alarm(address.alarm(.forked, "a code that was used before")) }
     }
 
     /// Returns `nil` if the message is not there yet.

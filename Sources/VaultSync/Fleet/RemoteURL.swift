@@ -79,9 +79,7 @@ package struct RemoteURL: Hashable, Sendable {
         self.path = try Self.path(path, scheme, parts)
     }
 
-    private static func scheme(_ name: String) -> Scheme? {
-        Scheme(rawValue: name == "postgresql" ? "postgres" : name)
-    }
+    private static func scheme(_ name: String) -> Scheme? { Scheme(rawValue: name == "postgresql" ? "postgres" : name) }
 
     private static func path(_ path: String, _ scheme: Scheme, _ parts: URLParts) throws(SyncError) -> String {
         // A query of libpq can contain a password.
@@ -142,9 +140,7 @@ package struct RemoteURL: Hashable, Sendable {
         return user
     }
 
-    private static func host(
-        _ bytes: Span<UInt8>, _ range: Range<Int>, _ scheme: Scheme
-    ) throws(SyncError) -> Host {
+    private static func host(_ bytes: Span<UInt8>, _ range: Range<Int>, _ scheme: Scheme) throws(SyncError) -> Host {
         guard let server = URLServer(bytes, range), server.port != nil || !server.hasColon else {
             throw invalid("a host is a name or an address, and a port a number from 1 to 65535")
         }

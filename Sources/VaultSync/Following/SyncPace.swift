@@ -26,9 +26,7 @@ package struct SyncPace: Sendable {
 
     package init() {}
 
-    func rest(devices: Int) -> Duration {
-        max(betweenHints, min(betweenHintsPerDevice * devices, longestBetweenHints))
-    }
+    func rest(devices: Int) -> Duration { max(betweenHints, min(betweenHintsPerDevice * devices, longestBetweenHints)) }
 
     func interval(_ url: RemoteURL) -> Duration { url.scheme == .file ? folder : server }
 

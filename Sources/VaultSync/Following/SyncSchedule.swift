@@ -99,9 +99,7 @@ package struct SyncSchedule: Sendable {
     /// Notes the end of a sync, including one that a person has requested.
     ///
     /// - Parameter chance: a fresh random number, 0..<1.
-    package mutating func noteEnd(
-        of url: RemoteURL, _ ending: Ending, at now: Duration, chance: Double
-    ) -> Turn? {
+    package mutating func noteEnd(of url: RemoteURL, _ ending: Ending, at now: Duration, chance: Double) -> Turn? {
         guard var remote = remotes[url] else { return nil }
         defer { remotes[url] = remote }
         let failures = remote.failures

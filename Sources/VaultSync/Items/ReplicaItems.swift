@@ -18,9 +18,7 @@ package struct ReplicaChange {
 
     package init() {}
 
-    var isEmpty: Bool {
-        told.isEmpty && erased.isEmpty && purged.isEmpty && published.isEmpty && watermark == nil
-    }
+    var isEmpty: Bool { told.isEmpty && erased.isEmpty && purged.isEmpty && published.isEmpty && watermark == nil }
 }
 
 /// The position up to which own writes are published once a change is made.
@@ -111,9 +109,7 @@ package protocol ReplicaItems: AnyObject {
     func deleted() throws(SyncError) -> [DeletedItem]
 
     /// Lends the current states of items. Missing items are left out.
-    func forEachState(
-        of ids: [ItemID], _ body: (ItemState<Secret>) throws(SyncError) -> Void
-    ) throws(SyncError)
+    func forEachState(of ids: [ItemID], _ body: (ItemState<Secret>) throws(SyncError) -> Void) throws(SyncError)
 
     /// Returns a sum over the live values of live items and over shadowed items, with the version that it belongs to.
     func sum() throws(SyncError) -> (sum: UInt64, version: UInt64)

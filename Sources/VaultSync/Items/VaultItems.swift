@@ -255,9 +255,7 @@ package final class VaultItems: ReplicaItems {
                     throw .itemChanged
                 }
             }
-        } catch {
-            throw failure ?? .vault(error)
-        }
+        } catch { throw failure ?? .vault(error) }
         saved = after
     }
 
@@ -299,9 +297,7 @@ package final class VaultItems: ReplicaItems {
 
 extension ReplicaTable {
     /// Returns the vault's state of a fleet; `nil` if the vault belongs to none or to another one.
-    package func replicaState(
-        of realm: RealmID
-    ) throws(VaultError) -> (state: ReplicaState, isFiltered: Bool)? {
+    package func replicaState(of realm: RealmID) throws(VaultError) -> (state: ReplicaState, isFiltered: Bool)? {
         guard let own = try ownRecords(.sync).first, own.says["realm"] == realm.text, let value = own.value,
             var state = ReplicaState(value.withBytes { $0.array })
         else { return nil }

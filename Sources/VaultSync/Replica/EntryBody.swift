@@ -17,9 +17,7 @@ enum EntryBody {
     }
 
     /// Parses the items of an entry, with their secrets.
-    static func items(
-        of content: Secret, at address: RecordAddress
-    ) throws(Obstacle) -> [ItemState<Secret>] {
+    static func items(of content: Secret, at address: RecordAddress) throws(Obstacle) -> [ItemState<Secret>] {
         let entry = try parse(content.bytes, at: address, withItems: true)
         var states: [ItemState<Secret>] = []
         states.reserveCapacity(entry.items.count)

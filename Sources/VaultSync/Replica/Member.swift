@@ -27,9 +27,7 @@ package struct Member {
 
     /// Whether this device can open the genuine record of the roster at a number, or find a farewell in it: the device
     /// has followed that record before, or is a member and the record is the next one. A joining device may lack a key.
-    func opensRecord(_ sequence: UInt64) -> Bool {
-        sequence <= state.rosterSequence || roster.device(deviceID) != nil
-    }
+    func opensRecord(_ sequence: UInt64) -> Bool { sequence <= state.rosterSequence || roster.device(deviceID) != nil }
 
     /// Whether the record, which is the next of the roster, proves to a device that an owner has removed it.
     func isFarewell(_ record: SealedRecord, at address: RecordAddress, to device: Identity) -> Bool {

@@ -150,9 +150,7 @@ package struct NewLog {
     }
 
     /// Moves a local change to a new item. The change wins over the fleet's values from before the deletion.
-    private mutating func moved<S>(
-        _ whole: ItemState<S>, _ pending: PendingFields<S>, _ id: ItemID
-    ) -> ItemState<S> {
+    private mutating func moved<S>(_ whole: ItemState<S>, _ pending: PendingFields<S>, _ id: ItemID) -> ItemState<S> {
         state.clock = max(state.clock + 1, wall)
         let dot = Dot(log: state.log, stamp: state.clock)
         var moved = ItemState<S>(id: id, itemClass: whole.itemClass, context: [dot.log: dot.stamp])

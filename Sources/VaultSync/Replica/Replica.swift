@@ -124,9 +124,7 @@ package final class Replica<Items: ReplicaItems> {
     }
 
     /// Applies the records of the mirror, without a look at a remote.
-    package func joinFetched() throws(SyncError) {
-        try withRun { run throws(SyncError) in try run.joinFetched() }
-    }
+    package func joinFetched() throws(SyncError) { try withRun { run throws(SyncError) in try run.joinFetched() } }
 
     /// Follows a remote's roster beyond the known records.
     package func followRoster(_ store: any RecordStore) throws(SyncError) {
@@ -179,9 +177,7 @@ package final class Replica<Items: ReplicaItems> {
     /// Returns the logs that this file has abandoned and read to their end.
     package func leftLogs() -> [LogID] { SyncRun(self, nil).leftLogs() }
 
-    package func trim(_ left: [LogID]) throws(SyncError) {
-        try withRun { run throws(SyncError) in try run.trim(left) }
-    }
+    package func trim(_ left: [LogID]) throws(SyncError) { try withRun { run throws(SyncError) in try run.trim(left) } }
 }
 
 /// The statistics of a sync.

@@ -241,9 +241,7 @@ extension SyncRun {
         }
     }
 
-    private func apply(
-        _ entry: CheckedEntry, _ log: LogID, _ sequence: UInt64, _ jumped: Bool
-    ) throws(Obstacle) {
+    private func apply(_ entry: CheckedEntry, _ log: LogID, _ sequence: UInt64, _ jumped: Bool) throws(Obstacle) {
         let before = member.isOpen(log) ? Sums.word(log, member.head(log)) : 0
         member.apply(entry, log, sequence, jumped: jumped)
         if let others = othersAt {

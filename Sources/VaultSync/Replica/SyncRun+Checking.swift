@@ -151,9 +151,7 @@ extension SyncRun {
     }
 
     /// Returns the stamp and the items of an entry from anywhere. The caller has checked its signature.
-    func entry(
-        of record: StoredRecord
-    ) throws(Obstacle) -> (hlc: UInt64, items: [ItemState<Secret>]) {
+    func entry(of record: StoredRecord) throws(Obstacle) -> (hlc: UInt64, items: [ItemState<Secret>]) {
         let content = Secret(try open(try parse(record.bytes, at: record.address), at: record.address))
         let entry = try EntryBody.parse(content.bytes, at: record.address, withItems: false)
         return (entry.hlc, try withBlobs(EntryBody.items(of: content, at: record.address), at: record.address))

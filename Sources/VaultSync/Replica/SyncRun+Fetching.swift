@@ -231,9 +231,7 @@ extension RecordStore {
                 do throws(SyncError) { if try take(record) { return } } catch { failure = error }
                 throw .stopped
             }
-        } catch {
-            guard error == .stopped else { throw .store(error) }
-        }
+        } catch { guard error == .stopped else { throw .store(error) } }
         if let failure { throw failure }
     }
 }

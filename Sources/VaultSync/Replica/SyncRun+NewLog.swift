@@ -146,9 +146,7 @@ extension SyncRun {
                 for item in items where record.address.sequence > end && item.context[stream.name] ?? 0 > last {
                     late[item.id] = late[item.id].map { Merge.join($0, item) ?? $0 } ?? item
                 }
-            } catch {
-                if case .fails(let error) = error { throw error }
-            }
+            } catch { if case .fails(let error) = error { throw error } }
             return true
         }
     }
@@ -193,9 +191,7 @@ extension SyncRun {
 
     /// Ends the abandoned log, never below the entries that the file knows to be acknowledged. Up to the end the log is
     /// read like that of any other device.
-    private func leave(
-        _ old: LogID, _ chain: [UInt64: [UInt8]], _ reason: NewLog.Reason, _ fresh: inout ReplicaState
-    ) {
+    private func leave(_ old: LogID, _ chain: [UInt64: [UInt8]], _ reason: NewLog.Reason, _ fresh: inout ReplicaState) {
         fresh.ownEnds = state.ownEnds
         let tail = chain.keys.max() ?? 0
         guard tail > 0 || state.sequence > 0 else { return }
@@ -281,9 +277,7 @@ extension SyncRun {
                 for sequence in chain.keys.sorted() where sequence > run.member.head(own) {
                     do throws(Obstacle) {
                         for item in try run.items(of: own, sequence) { run.queue.told.append((item, 0)) }
-                    } catch {
-                        if case .fails(let error) = error { throw error }
-                    }
+                    } catch { if case .fails(let error) = error { throw error } }
                 }
                 try run.flush()
             }

@@ -14,9 +14,7 @@ extension SyncRun {
                 }
                 return member.roster.sequence < state.rosterSequence
             }
-        } catch {
-            guard error.isOfRecord else { throw error }
-        }
+        } catch { guard error.isOfRecord else { throw error } }
         // Only the last record proves that the chain before it is the followed one. Without it the roster is read from
         // a remote again.
         if member.roster.sequence != state.rosterSequence { takeBack(before) }
@@ -144,9 +142,7 @@ extension SyncRun {
     ///
     /// - Parameter isFollowed: whether only records that this device has followed are applied: then the hash of the
     ///   last one, which the file knows, proves that all of them were checked.
-    func takeRoster(
-        _ bytes: [UInt8], at address: RecordAddress, isFollowed: Bool = false
-    ) throws(SyncError) {
+    func takeRoster(_ bytes: [UInt8], at address: RecordAddress, isFollowed: Bool = false) throws(SyncError) {
         let record: SealedRecord
         do throws(FormatError) { record = try SealedRecord(parsing: bytes, .roster) } catch {
             throw .alarm(address.alarm(.damaged, "not a record of the roster"))

@@ -162,9 +162,7 @@ final class SyncRun<Items: ReplicaItems> {
     }
 
     /// Reports a remote that has less than before. The upload heals this if the mirror has the records.
-    private func noteRollback(
-        _ heads: [RecordStream: StreamHead], _ remote: RemoteState, heals: Bool = true
-    ) {
+    private func noteRollback(_ heads: [RecordStream: StreamHead], _ remote: RemoteState, heals: Bool = true) {
         for (stream, seen) in remote.seen where stream.kind == .log {
             let there = heads[stream]?.last ?? 0
             let base = state.logs[stream.name]?.base ?? 0

@@ -30,9 +30,7 @@ final class SSHProcess: ServedPeer {
     /// terminal to ask at.
     ///
     /// - Throws: `.unreachable` if no ssh is installed.
-    static func start(
-        _ command: SSHCommand, patience: Duration
-    ) throws(RecordStoreError) -> (FramePipes, SSHProcess) {
+    static func start(_ command: SSHCommand, patience: Duration) throws(RecordStoreError) -> (FramePipes, SSHProcess) {
         do throws(Errno) {
             let stop = try StopPipe()
             let input = try DescriptorPair()

@@ -126,9 +126,7 @@ struct FrameReader {
         start += ServedFrame.greeting.count
     }
 
-    private var said: String {
-        "'" + String(decoding: buffer[start...].prefix(200), as: UTF8.self) + "'"
-    }
+    private var said: String { "'" + String(decoding: buffer[start...].prefix(200), as: UTF8.self) + "'" }
 
     /// - Parameter idle: the longest wait for the start of the next frame; `nil` waits without limit.
     mutating func next(idle: Duration?) throws(PipeFailure) -> ServedFrame {

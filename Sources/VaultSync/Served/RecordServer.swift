@@ -130,9 +130,7 @@ package final class RecordServer {
         case .append: return try append(&reader)
         case .removeBelow, .removeOne:
             let (store, address) = try storeAndAddress(&reader)
-            guard !rules.isAppendOnly else {
-                throw .store(.denied("it removes no records"))
-            }
+            guard !rules.isAppendOnly else { throw .store(.denied("it removes no records")) }
             try stored { () throws(RecordStoreError) in
                 if question == .removeOne { return try store.remove(address) }
                 try store.remove(address.stream, below: address.sequence)
@@ -227,9 +225,7 @@ package final class RecordServer {
 
     // MARK: What is asked for
 
-    private func storeAndAddress(
-        _ reader: inout ByteReader
-    ) throws(Obstacle) -> (DirectoryRecordStore, RecordAddress) {
+    private func storeAndAddress(_ reader: inout ByteReader) throws(Obstacle) -> (DirectoryRecordStore, RecordAddress) {
         let store = try store(&reader)
         let address: RecordAddress
         do throws(FormatError) {

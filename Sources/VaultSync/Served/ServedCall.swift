@@ -63,9 +63,7 @@ final class ServedCall: Sendable {
     }
 
     /// - Returns: the frames before the last, and the content of the last. `nil` after a timeout.
-    func answer(
-        within patience: Duration
-    ) -> Result<(parts: [ServedFrame], end: [UInt8]), RecordStoreError>? {
+    func answer(within patience: Duration) -> Result<(parts: [ServedFrame], end: [UInt8]), RecordStoreError>? {
         guard end.wait(timeout: .now() + patience / .seconds(1)) == .success else { return nil }
         return state.withLock { state in
             state.outcome?.map { end in

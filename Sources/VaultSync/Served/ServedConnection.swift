@@ -157,9 +157,7 @@ private final class Core: Sendable {
         do throws(PipeFailure) {
             // An idle server sends signs of life.
             while true { try take(try reader.next(idle: pipes.patience)) }
-        } catch {
-            fail(error == .stopped ? .unreachable("the connection was ended") : peer.reason(of: error))
-        }
+        } catch { fail(error == .stopped ? .unreachable("the connection was ended") : peer.reason(of: error)) }
     }
 
     private func take(_ frame: ServedFrame) throws(PipeFailure) {

@@ -70,9 +70,7 @@ enum ServedPage {
     static let length = 4 << 20
 
     /// The longest page that keeps the records of one address together.
-    static func limit(of kind: RecordKind) -> Int {
-        length + (LowestRecordNames.conflictsPerAddress + 2) * kind.limit
-    }
+    static func limit(of kind: RecordKind) -> Int { length + (LowestRecordNames.conflictsPerAddress + 2) * kind.limit }
 }
 
 // MARK: What frames hold

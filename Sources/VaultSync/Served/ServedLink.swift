@@ -77,9 +77,7 @@ final class ServedLink: Sendable {
         try answer(to: try ask(what, content, parts: parts, limit: limit), check)
     }
 
-    func watch(
-        _ content: [UInt8], _ gate: HintGate
-    ) throws(RecordStoreError) -> (ServedConnection, UInt32) {
+    func watch(_ content: [UInt8], _ gate: HintGate) throws(RecordStoreError) -> (ServedConnection, UInt32) {
         // An old connection may have broken unnoticed, and would lose the watch. A question that is repeated finds out.
         _ = try realms()
         let connection = try connection().connection

@@ -93,9 +93,7 @@ final class ServedRecordStore: RecordStore {
     }
 
     /// - Throws: for records of another stream or out of order.
-    private static func records(
-        of start: StreamStart, _ parts: [ServedFrame]
-    ) throws(FormatError) -> [StoredRecord] {
+    private static func records(of start: StreamStart, _ parts: [ServedFrame]) throws(FormatError) -> [StoredRecord] {
         var last = start.sequence
         var records: [StoredRecord] = []
         for part in parts {
@@ -175,9 +173,7 @@ final class ServedRecordStore: RecordStore {
 
     // MARK: Watching
 
-    func watch(
-        _ hint: @escaping @Sendable (RecordHint) -> Void
-    ) throws(RecordStoreError) -> (any RecordWatch)? {
+    func watch(_ hint: @escaping @Sendable (RecordHint) -> Void) throws(RecordStoreError) -> (any RecordWatch)? {
         let gate = HintGate(hint)
         let (connection, id) = try link.watch(content, gate)
         return ServedRecordWatch(connection, id, gate)

@@ -54,9 +54,7 @@ package protocol RecordStore: Sendable {
     ///
     /// - Parameter take: receives the records stream by stream, in ascending order. An address may come twice, with
     ///   different bytes.
-    func read(
-        _ starts: [StreamStart], _ take: (StoredRecord) throws(RecordStoreError) -> Void
-    ) throws(RecordStoreError)
+    func read(_ starts: [StreamStart], _ take: (StoredRecord) throws(RecordStoreError) -> Void) throws(RecordStoreError)
 
     /// Returns one record, or `nil` if there is none.
     func record(at address: RecordAddress) throws(RecordStoreError) -> [UInt8]?

@@ -23,9 +23,7 @@ final class StopPipe: Sendable {
     ///
     /// - Parameter patience: the longest wait; `nil` waits without limit.
     /// - Throws: `.stopped`, `.silent` after the timeout, or `.failed`.
-    func wait(
-        for descriptor: Int32, writable: Bool = false, within patience: Duration?
-    ) throws(PipeFailure) {
+    func wait(for descriptor: Int32, writable: Bool = false, within patience: Duration?) throws(PipeFailure) {
         let deadline = patience.map { ContinuousClock.now + $0 }
         while true {
             var waiting = [
