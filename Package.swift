@@ -274,7 +274,7 @@ let package = Package(
             ],
             exclude: [
                 "Transcripts", "logind.py", "chip.py", "older.py", "gitserver.py", "firefox.py", "browser_logins.py",
-                "browser_passkeys.py", "passkey_site.py", "login.c", "cut.py", "trap.py",
+                "browser_passkeys.py", "passkey_site.py", "login.c", "cut.py", "trap.py", "views.py",
             ],
             swiftSettings: testSettings),
     ]

@@ -9,6 +9,7 @@ enum DoorScript {
 
     static let hasBus = has("dbus-daemon", "dbus-send", "python3")
     static let hasClient = hasBus && has("secret-tool", "ps")
+    static let hasViewers = hasClient && has("busctl", "keepassxc-cli")
 
     private static func has(_ programs: String...) -> Bool {
         programs.allSatisfy { access("/usr/bin/" + $0, X_OK) == 0 }
