@@ -33,7 +33,7 @@ struct LawTests {
         let other = try Vault.inMemory(accessGroups: Self.groups).attended()
         let report = try Self.report(logins, of: source, into: other, ImportTrust(isBackup: true))
         var moved: [String: MovedItem] = [:]
-        for item in try other.all() { moved["\(ImportKey(item))"] = try MovedItem(item) }
+        for item in try other.all() { moved["\(item.importKey)"] = try MovedItem(item) }
         var lost: [String] = []
         for item in items {
             var parts = try MovedItem(item).parts
@@ -41,7 +41,7 @@ struct LawTests {
             if road == .pass {
                 for name in ["\(Attribute.creationDate)", "\(Attribute.modificationDate)"] { parts[name] = nil }
             }
-            guard var found = moved["\(ImportKey(item))"]?.parts else {
+            guard var found = moved["\(item.importKey)"]?.parts else {
                 lost.append("no item: \(parts.prefix(9))")
                 continue
             }

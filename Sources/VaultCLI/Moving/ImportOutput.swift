@@ -9,36 +9,30 @@ struct ImportOutput: Encodable {
     let isDryRun: Bool
 
     private enum Key: String, CodingKey {
-        case source, dryRun, counts, olderVersions, olderPasswords, remarks, lost, looks, entries, place, service,
-            account, outcome,
-            reason
+        case source, dryRun, counts, olderVersions, olderPasswords, remarks, lost, looks, entries
     }
 
     func encode(to encoder: any Encoder) throws {
         var container = encoder.container(keyedBy: Key.self)
         try container.encode(source, forKey: .source)
         try container.encode(isDryRun, forKey: .dryRun)
-        try container.encode(
-            Dictionary(
-                uniqueKeysWithValues: ImportReport.Outcome.allCases.map { ($0.rawValue, report.count($0)) }),
-            forKey: .counts)
+        let counts = ImportReport.Outcome.allCases.map { ($0.rawValue, report.count($0)) }
+        try container.encode(Dictionary(uniqueKeysWithValues: counts), forKey: .counts)
         try container.encode(report.olderVersions, forKey: .olderVersions)
         try container.encode(report.olderPasswords, forKey: .olderPasswords)
         if !report.remarks.isEmpty { try container.encode(report.remarks, forKey: .remarks) }
         if !report.lost.isEmpty { try container.encode(report.lost, forKey: .lost) }
         if !report.looks.isEmpty { try container.encode(report.looks, forKey: .looks) }
-        var list = container.nestedUnkeyedContainer(forKey: .entries)
-        for line in report.lines {
-            var entry = list.nestedContainer(keyedBy: Key.self)
-            try entry.encode(line.place, forKey: .place)
-            try entry.encode(line.service, forKey: .service)
-            try entry.encode(line.account, forKey: .account)
-            try entry.encode(line.outcome.rawValue, forKey: .outcome)
-            try entry.encodeIfPresent(line.reason, forKey: .reason)
+        let entries = report.lines.map { line in
+            let entry = [
+                "place": line.place, "service": line.service, "account": line.account,
+                "outcome": line.outcome.rawValue,
+            ]
+            return line.reason.map { reason in entry.merging(["reason": reason]) { $1 } } ?? entry
         }
+        try container.encode(entries, forKey: .entries)
     }
 
-    /// The full list for a dry run, one line per entry.
     var table: String {
         report.lines.map { line in
             let name = [line.service, line.account].filter { !$0.isEmpty }.joined(separator: ", ")
@@ -47,24 +41,20 @@ struct ImportOutput: Encodable {
         }.joined()
     }
 
-    /// Prints the entries that were not imported, with the reason, and the totals.
     func tell() {
         let shown = report.lines.filter { $0.outcome == .differs || $0.outcome == .skipped }
         for line in shown.prefix(50) {
-            let name = [line.service, line.account].filter { !$0.isEmpty }.joined(separator: ", ")
-            Output.warn(
-                "\(line.outcome.rawValue): \(line.place.printable)\(name.isEmpty ? "" : ", \(name.printable)"): "
-                    + (line.reason ?? "").printable)
+            let parts = [line.place, line.service, line.account].filter { !$0.isEmpty }.joined(separator: ", ")
+            Output.warn("\(line.outcome.rawValue): \(parts.printable): \((line.reason ?? "").printable)")
         }
         if shown.count > 50 { Output.warn("\(shown.count - 50) more; --json lists all of them") }
         for remark in report.remarks.prefix(50) { Output.warn(remark.printable) }
         let counts = ImportReport.Outcome.allCases.map { "\($0.rawValue) \(report.count($0).grouped)" }
         Output.note((isDryRun ? "would be: " : "") + counts.joined(separator: ", "))
-        for (what, count) in report.lost.sorted(by: { $0.key < $1.key }) {
-            Output.warn("not imported: \(what): \(count.grouped)")
-        }
-        for (what, count) in report.looks.sorted(by: { $0.key < $1.key }) {
-            Output.note("not imported: \(what): \(count.grouped)")
+        for (parts, tell) in [(report.lost, Output.warn), (report.looks, Output.note)] {
+            for (what, count) in parts.sorted(by: { $0.key < $1.key }) {
+                tell("not imported: \(what): \(count.grouped)")
+            }
         }
         if report.refused > 0 {
             Output.note("protection classes or groups of the file not taken: \(report.refused.grouped) (--as-backup)")
@@ -74,14 +64,13 @@ struct ImportOutput: Encodable {
         } else if report.count(.differs) > 0 {
             Output.note("--replace takes over what differs")
         }
-        if report.olderPasswords > 0 {
-            Output.note("older passwords of new items: \(report.olderPasswords.grouped)")
-        }
+        if report.olderPasswords > 0 { Output.note("older passwords of new items: \(report.olderPasswords.grouped)") }
         if report.olderVersions > 0 {
-            let count = "\(report.olderVersions.grouped) older version\(report.olderVersions == 1 ? "" : "s")"
             Output.note(
-                "did not import \(count) of entries; keep the source (--history 5 takes up to 5 older passwords of a "
-                    + "new item)")
+                """
+                did not import \(report.olderVersions.grouped) older version\(report.olderVersions == 1 ? "" : "s") \
+                of entries; keep the source (--history 5 takes up to 5 older passwords of a new item)
+                """)
         }
     }
 }

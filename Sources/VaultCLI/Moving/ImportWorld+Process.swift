@@ -9,18 +9,14 @@ extension ImportWorld {
     /// The maximum size of an export in one file.
     static let fileLimit = 256 << 20
 
-    /// Returns the system services of this process.
-    ///
-    /// - Parameter progress: receives the progress of a format, from 0 to 1.
+    /// Returns the system services of this process, with a receiver of the progress of a format, from 0 to 1.
     static func ofProcess(_ progress: @escaping @Sendable (Double) -> Void) -> ImportWorld {
         let hasRunOne = Atomic(false)
         return ImportWorld(
             run: { arguments, input, output in
                 func run() throws -> Ended {
-                    guard let (status, message) = try Helper(arguments).converse(input, output) else {
-                        return Ended(status: nil, message: "")
-                    }
-                    return Ended(status: status, message: message)
+                    let ended = try Helper(arguments).converse(input, output)
+                    return Ended(status: ended?.status, message: ended?.message ?? "")
                 }
                 // The first run of a program may ask for a passphrase at the terminal, as gpg does.
                 return try hasRunOne.exchange(true, ordering: .relaxed) ? run() : Progress.held(run)

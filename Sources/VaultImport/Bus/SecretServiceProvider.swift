@@ -10,50 +10,40 @@ struct SecretServiceProvider {
     /// The limit of collections; a larger number is a provider's mistake.
     static let collectionLimit = 1024
 
-    /// The outcome of an unlock request.
     enum Unlocking { case completed, dismissed, unanswered }
 
-    /// A secret in the form in which it is transferred over the bus.
     struct TransferredSecret {
-        let session: String
+        var session = ""
         /// The parameters of the cipher; `nil` if longer than an initialization vector.
-        let parameters: [UInt8]?
+        var parameters: [UInt8]?
         /// The value; `nil` if longer than an item allows.
-        let value: Secret?
-        let contentType: String
+        var value: Secret?
+        var contentType = ""
     }
 
     private static let busName = "org.freedesktop.DBus"
     private static let busPath = "/org/freedesktop/DBus"
 
     private let connection: BusConnection
-    /// The unique name of its connection, such as `:1.7`.
     private let owner: String
     let process: UInt32
 
-    /// Finds the provider; the bus starts it if it can.
-    ///
-    /// - Throws: `.refused` if there is none.
+    /// Finds the provider, or has the bus start it; throws `.refused` if there is none.
     init(_ connection: BusConnection) throws(BusError) {
         self.connection = connection
-        func ask(_ method: String, _ write: (BusMessage) throws(BusError) -> Void) throws(BusError) -> BusMessage {
+        func ask(_ method: String, _ arguments: [BusValue]) throws(BusError) -> BusMessage {
             let member = BusMember(interface: Self.busName, name: method)
-            return try connection.call(member, at: Self.busPath, of: Self.busName, write)
-        }
-        func findOwner() throws(BusError) -> String {
-            try ask("GetNameOwner") { message throws(BusError) in try message.append("org.freedesktop.secrets") }.text()
-        }
-        do throws(BusError) { owner = try findOwner() } catch {
-            guard case .refused = error else { throw error }
-            _ = try ask("StartServiceByName") { message throws(BusError) in
-                try message.append("org.freedesktop.secrets")
-                try message.append(UInt32(0))
+            return try connection.call(member, at: Self.busPath, of: Self.busName) { message throws(BusError) in
+                for argument in arguments { try message.append(argument) }
             }
-            owner = try findOwner()
         }
-        let owner = owner
-        process = try ask("GetConnectionUnixProcessID") { message throws(BusError) in try message.append(owner) }
-            .number()
+        let name = BusValue.text("org.freedesktop.secrets")
+        do throws(BusError) { owner = try ask("GetNameOwner", [name]).text() } catch {
+            guard case .refused = error else { throw error }
+            _ = try ask("StartServiceByName", [name, .number(0)])
+            owner = try ask("GetNameOwner", [name]).text()
+        }
+        process = try ask("GetConnectionUnixProcessID", [.text(owner)]).number()
         try connection.match(
             "type='signal',sender='\(owner)',interface='\(Self.completed.interface)',member='\(Self.completed.name)'")
         try connection.match(
@@ -63,7 +53,6 @@ struct SecretServiceProvider {
             """)
     }
 
-    /// Returns whether a path can be that of an object of the service.
     static func hasObject(_ path: String) -> Bool { path.hasPrefix(root + "/") }
 
     private static let completed = BusMember(interface: "org.freedesktop.Secret.Prompt", name: "Completed")
@@ -71,25 +60,22 @@ struct SecretServiceProvider {
 
     private func call(
         _ interface: String, _ method: String, at path: String = root, isSecret: Bool = false,
-        _ write: (BusMessage) throws(BusError) -> Void = { _ throws(BusError) in }
+        _ arguments: [BusValue] = [], _ write: (BusMessage) throws(BusError) -> Void = { _ throws(BusError) in }
     ) throws(BusError) -> BusMessage {
         let member = BusMember(interface: "org.freedesktop." + interface, name: method)
-        return try connection.call(member, at: path, of: owner, isSecret: isSecret, write)
+        return try connection.call(member, at: path, of: owner, isSecret: isSecret) { message throws(BusError) in
+            for argument in arguments { try message.append(argument) }
+            try write(message)
+        }
     }
 
-    // MARK: Objects
-
-    /// Reads the properties of an object.
-    ///
     /// - Parameters:
     ///   - kind: `Service`, `Collection` or `Item`.
     ///   - read: receives the name of a property and its value, a variant; returns `false` to skip it.
     func readProperties(
         of path: String, _ kind: String, _ read: (String, BusMessage) throws(BusError) -> Bool
     ) throws(BusError) {
-        let answer = try call("DBus.Properties", "GetAll", at: path) { message throws(BusError) in
-            try message.append("org.freedesktop.Secret." + kind)
-        }
+        let answer = try call("DBus.Properties", "GetAll", at: path, [.text("org.freedesktop.Secret." + kind)])
         try answer.dictionary(of: "sv") { () throws(BusError) in
             let name = try answer.text()
             guard try !read(name, answer) else { return }
@@ -97,28 +83,20 @@ struct SecretServiceProvider {
         }
     }
 
-    /// Returns the collection of an alias; `nil` if there is none.
     func collection(alias: String) throws(BusError) -> String? {
-        let path = try call("Secret.Service", "ReadAlias") { message throws(BusError) in try message.append(alias) }
-            .path()
+        let path = try call("Secret.Service", "ReadAlias", [.text(alias)]).path()
         return path == "/" ? nil : path
     }
 
-    // MARK: Unlocking
-
-    /// Unlocks objects, with the provider's own prompt if needed.
-    ///
-    /// - Parameter patience: the timeout of the prompt, which is dismissed afterwards.
-    func unlock(_ paths: some Sequence<String>, patience: Duration) throws(BusError) -> Unlocking {
-        let answer = try call("Secret.Service", "Unlock") { message throws(BusError) in
-            try message.append(paths: paths)
-        }
+    /// Unlocks objects, with the provider's own prompt if needed, which is dismissed after a time.
+    func unlock(_ paths: [String], patience: Duration) throws(BusError) -> Unlocking {
+        let answer = try call("Secret.Service", "Unlock", [.paths(paths)])
         try answer.skip("ao")
         let prompt = try answer.path()
         guard prompt != "/" else { return .completed }
         guard Self.hasObject(prompt) else { throw .malformed }
         let deadline = ContinuousClock.now + patience
-        _ = try call("Secret.Prompt", "Prompt", at: prompt) { message throws(BusError) in try message.append("") }
+        _ = try call("Secret.Prompt", "Prompt", at: prompt, [.text("")])
         let signal = try connection.signal(until: deadline) { signal throws(BusError) in
             if signal.isSignal(Self.ownerChanged, from: Self.busName, at: Self.busPath), try signal.text() == owner {
                 throw BusError.lost
@@ -135,15 +113,8 @@ struct SecretServiceProvider {
         return try signal.flag() ? .dismissed : .completed
     }
 
-    // MARK: Secrets
-
-    /// Opens a session.
-    ///
-    /// - Parameter publicKey: the client's public key, if the algorithm uses one.
     /// - Returns: the path of the session, and the provider's public key; `nil` if longer than a public key.
-    func openSession(
-        _ algorithm: String, publicKey: [UInt8]?
-    ) throws(BusError) -> (path: String, publicKey: [UInt8]?) {
+    func openSession(_ algorithm: String, publicKey: [UInt8]?) throws(BusError) -> (path: String, publicKey: [UInt8]?) {
         let answer = try call("Secret.Service", "OpenSession") { message throws(BusError) in
             try message.append(algorithm)
             if let publicKey {
@@ -168,11 +139,8 @@ struct SecretServiceProvider {
     func closeSession(_ path: String) throws(BusError) { _ = try call("Secret.Session", "Close", at: path) }
 
     /// Returns the secrets of those items for which the provider returns one.
-    func secrets(of paths: some Sequence<String>, session: String) throws(BusError) -> [String: TransferredSecret] {
-        let answer = try call("Secret.Service", "GetSecrets", isSecret: true) { message throws(BusError) in
-            try message.append(paths: paths)
-            try message.append(path: session)
-        }
+    func secrets(of paths: [String], session: String) throws(BusError) -> [String: TransferredSecret] {
+        let answer = try call("Secret.Service", "GetSecrets", isSecret: true, [.paths(paths), .path(session)])
         var secrets: [String: TransferredSecret] = [:]
         try answer.dictionary(of: "o(oayays)") { () throws(BusError) in
             let path = try answer.path()
@@ -182,23 +150,18 @@ struct SecretServiceProvider {
     }
 
     func secret(of path: String, session: String) throws(BusError) -> TransferredSecret {
-        let answer = try call("Secret.Item", "GetSecret", at: path, isSecret: true) { message throws(BusError) in
-            try message.append(path: session)
-        }
-        return try secret(answer)
+        try secret(call("Secret.Item", "GetSecret", at: path, isSecret: true, [.path(session)]))
     }
 
     private func secret(_ answer: BusMessage) throws(BusError) -> TransferredSecret {
-        var (session, contentType): (String, String) = ("", "")
-        var parameters: [UInt8]?
-        var value: Secret?
+        var secret = TransferredSecret()
         try answer.structure(of: "oayays") { () throws(BusError) in
-            session = try answer.path()
-            parameters = try answer.bytes(limit: 16)
+            secret.session = try answer.path()
+            secret.parameters = try answer.bytes(limit: 16)
             // With an additional block, for the padding.
-            value = try answer.secret(limit: Layout.valueLimit + 16)
-            contentType = try answer.text()
+            secret.value = try answer.secret(limit: Layout.valueLimit + 16)
+            secret.contentType = try answer.text()
         }
-        return TransferredSecret(session: session, parameters: parameters, value: value, contentType: contentType)
+        return secret
     }
 }

@@ -13,10 +13,8 @@ struct SecretServiceSession {
         case plain
     }
 
-    /// The result of decrypting a secret.
     enum Opened {
         case secret(Secret)
-        /// The reason why the secret is unusable.
         case unusable(String)
     }
 
@@ -25,8 +23,6 @@ struct SecretServiceSession {
     private let key: Secret?
 
     /// Opens a session with the first algorithm that both sides support.
-    ///
-    /// - Throws: `.malformed` if the provider's public key is invalid.
     init(_ provider: SecretServiceProvider, _ algorithms: [Algorithm]) throws(BusError) {
         if algorithms.contains(.diffieHellman), let session = try Self.encrypted(provider) {
             self = session
@@ -62,18 +58,14 @@ struct SecretServiceSession {
         return SecretServiceSession(path: path, key: key)
     }
 
-    /// Derives the key; `nil` if the peer's public key is invalid.
     private static func key(_ group: borrowing OakleyGroup2, _ peer: [UInt8]) throws(CryptoError) -> Secret? {
         guard let shared = try group.shared(with: peer.span) else { return nil }
         return Secret(try ForeignDerivation.hkdfSHA256(shared, count: 16))
     }
 
-    /// - Throws: `.outOfMemory`, `.unavailable`.
     func opened(_ secret: SecretServiceProvider.TransferredSecret) throws(CryptoError) -> Opened {
         guard secret.session == path else { return .unusable("its secret is of another session") }
-        guard secret.contentType.utf8.count <= 255 else {
-            return .unusable("its content type has more than 255 bytes")
-        }
+        guard secret.contentType.utf8.count <= 255 else { return .unusable("its content type has more than 255 bytes") }
         guard let value = secret.value else { return .unusable(Self.tooLarge) }
         guard let key else { return value.count <= Layout.valueLimit ? .secret(value) : .unusable(Self.tooLarge) }
         guard let vector = secret.parameters, vector.count == 16 else {

@@ -8,7 +8,6 @@ package enum Aegis {
     /// The supported types. Steam's alphabet, HOTP counters and the parameters of others are kept unchanged, in URIs.
     private static let kinds: Set<String> = ["totp", "hotp", "steam", "yandex", "motp"]
 
-    /// - Parameter passphrase: asks for the passphrase of the file, if it has one.
     package static func logins(
         _ document: Document, passphrase: () throws -> Secret
     ) throws(ImportError) -> ImportedLogins {
@@ -51,15 +50,11 @@ package enum Aegis {
             login.notes = entry["note"]?.text ?? ""
             let folder = entry["groups"]?.elements.first?.text.flatMap { groups[$0] } ?? entry["group"]?.text
             login.folder = folder ?? ""
-            login.addField(
-                ItemNames.otp,
-                try OTPAuth.uri(
-                    kind: kind, issuer: login.title, account: login.user, key: key,
-                    [
-                        ("algorithm", info["algo"]?.text ?? ""), ("digits", info["digits"]?.text ?? ""),
-                        ("period", info["period"]?.text ?? ""), ("counter", info["counter"]?.text ?? ""),
-                        ("issuer", entry["issuer"]?.text ?? ""),
-                    ]))
+            let parameters = [("algorithm", "algo"), ("digits", "digits"), ("period", "period"), ("counter", "counter")]
+            let uri = try OTPAuth.uri(
+                kind: kind, issuer: login.title, account: login.user, key: key,
+                parameters.map { ($0, info[$1]?.text ?? "") } + [("issuer", entry["issuer"]?.text ?? "")])
+            login.addField(ItemNames.otp, uri)
             login.addField("pin", try info["pin"]?.secret())
             imported.logins.append(login)
         }
@@ -94,42 +89,38 @@ private struct AegisEncryption {
         }
     }
 
-    private struct Slot {
-        let salt: Secret
-        let cost: UInt64
-        let blocks: UInt32
-        let lanes: UInt32
-        let key: Sealed
-    }
-
-    private let slots: [Slot]
+    /// The keys of passphrases: each opens with what scrypt derives from one.
+    private let slots: [(derive: (Secret) throws(CryptoError) -> Secret, key: Sealed)]
     private let database: Sealed
 
     init(_ root: JSONValue) throws(ImportError) {
         let header = root["header"]
-        var slots: [Slot] = []
         // Type 1 is a passphrase; the other types are tied to a phone.
-        for slot in header?["slots"]?.elements ?? [] where slot["type"]?.integer == 1 {
-            guard let cost = slot["n"]?.integer, let blocks = slot["r"]?.integer, let lanes = slot["p"]?.integer,
-                cost > 1, cost.nonzeroBitCount == 1, (1...64).contains(blocks), (1...16).contains(lanes),
-                UInt64(cost) <= AegisEncryption.memoryLimit / 128 / UInt64(blocks)
-            else { throw .tooExpensive }
-            guard let salt = try AegisEncryption.decoded(slot["salt"]),
-                let text = try AegisEncryption.decoded(slot["key"])
-            else { throw .malformed("header", "a slot has no key") }
-            slots.append(
-                Slot(
-                    salt: salt, cost: UInt64(cost), blocks: UInt32(blocks), lanes: UInt32(lanes),
-                    key: try Sealed(slot["key_params"], text)))
-        }
+        slots = try (header?["slots"]?.elements ?? []).filter { $0["type"]?.integer == 1 }
+            .map { slot throws(ImportError) in
+                guard let cost = slot["n"]?.integer, let blocks = slot["r"]?.integer, let lanes = slot["p"]?.integer,
+                    cost > 1, cost.nonzeroBitCount == 1, (1...64).contains(blocks), (1...16).contains(lanes),
+                    UInt64(cost) <= AegisEncryption.memoryLimit / 128 / UInt64(blocks)
+                else { throw .tooExpensive }
+                guard let salt = try AegisEncryption.decoded(slot["salt"]),
+                    let text = try AegisEncryption.decoded(slot["key"])
+                else { throw .malformed("header", "a slot has no key") }
+                let derive = { (passphrase: Secret) throws(CryptoError) in
+                    try salt.withBytes { salt throws(CryptoError) in
+                        Secret(
+                            try ForeignDerivation.scrypt(
+                                passphrase.bytes, salt: salt, cost: UInt64(cost), blocks: UInt32(blocks),
+                                lanes: UInt32(lanes)))
+                    }
+                }
+                return (derive, try Sealed(slot["key_params"], text))
+            }
         guard !slots.isEmpty, slots.count <= 8 else {
             throw .otherFormat("no passphrase opens the export", hint: "export it with a password, or without")
         }
-        self.slots = slots
         database = try Sealed(header?["params"], try root["db"]?.secret()?.decodedBase64())
     }
 
-    /// Decodes hexadecimal.
     private static func decoded(_ value: JSONValue?) throws(ImportError) -> Secret? {
         guard let digits = value?.text, let bytes = VaultFormat.bytes(hexadecimal: digits.lowercased()) else {
             return nil
@@ -140,12 +131,7 @@ private struct AegisEncryption {
     func opened(_ passphrase: Secret) throws(ImportError) -> Secret {
         for slot in slots {
             do throws(CryptoError) {
-                let derived = try slot.salt.withBytes { salt throws(CryptoError) in
-                    Secret(
-                        try ForeignDerivation.scrypt(
-                            passphrase.bytes, salt: salt, cost: slot.cost, blocks: slot.blocks, lanes: slot.lanes))
-                }
-                let master = try slot.key.opened(derived)
+                let master = try slot.key.opened(slot.derive(passphrase))
                 guard master.count == 32 else { continue }
                 return try database.opened(master)
             } catch {

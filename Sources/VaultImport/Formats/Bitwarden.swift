@@ -3,7 +3,6 @@ internal import FoundationEssentials
 internal import Vault
 package import VaultCrypto
 
-/// The parts of an item for a private ssh key, other than the key file.
 package struct SSHKeyItem: Sendable {
     let service: String
     let fingerprint: String
@@ -19,9 +18,7 @@ package struct SSHKeyItem: Sendable {
 
 /// Bitwarden's JSON export: plain, or protected by a passphrase of its own.
 package enum Bitwarden {
-    /// - Parameters:
-    ///   - sshKey: reads the ssh keys of the export; a key that it rejects is imported as fields.
-    ///   - passphrase: asks for the passphrase of the file, if it has one.
+    /// - Parameter sshKey: reads the ssh keys of the export; a key that it rejects is imported as fields.
     package static func logins(
         _ document: Document, sshKey: SSHKeyItem.Reading = { _, _ in nil }, passphrase: () throws -> Secret
     ) throws(ImportError) -> ImportedLogins {
@@ -38,9 +35,7 @@ package enum Bitwarden {
         return imported
     }
 
-    private static func logins(
-        _ root: JSONValue, _ sshKey: SSHKeyItem.Reading
-    ) throws(ImportError) -> ImportedLogins {
+    private static func logins(_ root: JSONValue, _ sshKey: SSHKeyItem.Reading) throws(ImportError) -> ImportedLogins {
         guard let items = root["items"], items.isArray else {
             throw .otherFormat("this is no JSON of Bitwarden's: it has no items", hint: nil)
         }
@@ -57,9 +52,8 @@ package enum Bitwarden {
             }
             var login = Login(id: item["id"]?.text, place: place, position: index + 1)
             login.title = item["name"]?.text ?? ""
-            login.folder =
-                (item["folderId"] ?? item["collectionIds"]?.elements.first)?.text
-                .flatMap { folders[$0] } ?? ""
+            let folder = (item["folderId"] ?? item["collectionIds"]?.elements.first)?.text
+            login.folder = folder.flatMap { folders[$0] } ?? ""
             (login.created, login.modified) = (item["creationDate"]?.date, item["revisionDate"]?.date)
             guard item["deletedDate"] == nil else {
                 imported.skip(place, "it is in the bin")
@@ -80,7 +74,8 @@ package enum Bitwarden {
             }
             if type != 2 { login.notes = item["notes"]?.text ?? "" }
             try readFields(item, &login)
-            for name in flags where item[name]?.boolean == true || item[name]?.integer ?? 0 > 0 {
+            // With `reprompt`, Bitwarden asks for its password again.
+            for name in ["favorite", "reprompt"] where item[name]?.boolean == true || item[name]?.integer ?? 0 > 0 {
                 login.addAttribute(name, "true")
             }
             imported.logins.append(login)
@@ -88,14 +83,12 @@ package enum Bitwarden {
         return imported
     }
 
-    /// The boolean members; with `reprompt`, Bitwarden asks for its password again.
-    static let flags = ["favorite", "reprompt"]
-
-    /// The ways to compare a URL with that of a page, by Bitwarden's numbers.
     static let matches = ["domain", "host", "start", "exact", "regex", "never"]
 
     private static func read(_ item: JSONValue, _ login: inout Login) throws(ImportError) {
-        try readHistory(item, &login)
+        try login.addHistory(item["passwordHistory"]?.elements ?? [], password: "password") {
+            $0["lastUsedDate"]?.date
+        }
         guard let parts = item["login"] else { return }
         for uri in parts["uris"]?.elements ?? [] {
             guard let text = uri["uri"]?.text, !text.isEmpty else { continue }
@@ -110,34 +103,23 @@ package enum Bitwarden {
         try BitwardenPasskey.read(parts["fido2Credentials"]?.elements ?? [], &login)
     }
 
-    /// Reads the password history, whose entries have the end of their use, latest first.
-    private static func readHistory(_ item: JSONValue, _ login: inout Login) throws(ImportError) {
-        let entries = item["passwordHistory"]?.elements ?? []
-        let sorted = entries.sorted { ($0["lastUsedDate"]?.text ?? "") < ($1["lastUsedDate"]?.text ?? "") }
-        try login.addHistory(sorted, password: "password") { $0["lastUsedDate"]?.date }
-    }
-
     /// Reads an entry with several secrets other than a password: one field each, by Bitwarden's names.
     private static func readMembers(_ item: JSONValue, _ name: String, _ login: inout Login) throws(ImportError) {
-        login.kind = kinds[name] ?? name
-        login.address = .service(login.title.isEmpty ? kinds[name] ?? name : login.title)
-        for (name, value) in item[name]?.members ?? [] {
-            login.addField(name, try value.secretOrSource())
-        }
+        let kind = name == "sshKey" ? "ssh key" : name
+        login.kind = kind
+        login.address = .service(login.title.isEmpty ? kind : login.title)
+        for (name, value) in item[name]?.members ?? [] { login.addField(name, try value.secretOrSource()) }
     }
-
-    /// The names of kinds that differ from those of the members.
-    private static let kinds = ["sshKey": "ssh key"]
 
     /// Makes an item like that of `vault ssh-add`, if the key is usable.
     private static func readKey(
         _ item: JSONValue, _ sshKey: SSHKeyItem.Reading, _ login: inout Login
     ) throws(ImportError) {
         let isConfirmed = item["reprompt"]?.integer ?? 0 > 0
-        guard let file = try item["sshKey"]?["privateKey"]?.secret(),
-            let key = sshKey(file, isConfirmed)
-        else { return try readMembers(item, "sshKey", &login) }
-        login.kind = kinds["sshKey"]
+        guard let file = try item["sshKey"]?["privateKey"]?.secret(), let key = sshKey(file, isConfirmed) else {
+            return try readMembers(item, "sshKey", &login)
+        }
+        login.kind = "ssh key"
         login.address = .service(key.service)
         (login.user, login.password) = (key.fingerprint, file)
         login.attributes += key.attributes

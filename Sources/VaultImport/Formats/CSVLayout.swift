@@ -15,129 +15,98 @@ package struct CSVLayout: Sendable {
         case custom
         /// A time in seconds or milliseconds since 1970, or in RFC 3339.
         case created, modified
-        /// An attribute with this name.
         case attribute(String)
-        /// A secret with this name.
         case field(String)
-        /// Only of use to the product itself.
         case ignored
     }
 
     package let product: String
-    /// The columns, in the order in which the product writes them.
     package let columns: [(name: String, column: Column)]
     /// The columns that identify the product's header; compared case-insensitively.
     let telling: Set<String>
 
-    private init(_ product: String, telling: Set<String>, _ columns: [(String, Column)]) {
-        (self.product, self.telling) = (product, telling)
-        self.columns = columns.map { (name: $0.0, column: $0.1) }
+    /// - Parameters:
+    ///   - telling: the names of columns, separated by commas, as all lists here.
+    ///   - columns: the names, each with `=` and a meaning behind it unless its name has one: `@` with the name of an
+    ///     attribute, `#` with the name of a field, `-` for none, and the others of ``meanings``.
+    private init(_ product: String, telling: String, _ columns: String) {
+        self.product = product
+        self.telling = Set(CSVLayout.list(telling))
+        self.columns = CSVLayout.list(columns).map { column in
+            let parts = column.split(separator: "=", maxSplits: 1).map(String.init)
+            guard let meaning = parts.dropFirst().first else {
+                return (column, CSVLayout.common[column.lowercased()] ?? .ignored)
+            }
+            switch meaning.first {
+            case "@": return (parts[0], .attribute(String(meaning.dropFirst())))
+            case "#": return (parts[0], .field(String(meaning.dropFirst())))
+            default: return (parts[0], CSVLayout.meanings[meaning] ?? .ignored)
+            }
+        }
     }
+
+    private static func list(_ text: String) -> [String] { text.split(separator: ",").map(String.init) }
+
+    private static let meanings: [String: Column] = [
+        "id": .id, "urls": .urls, "kind": .kind, "custom": .custom, "created": .created, "modified": .modified,
+    ]
 
     /// The layouts, those with the most identifying columns first.
     package static let all: [CSVLayout] = [
         CSVLayout(
-            own, telling: ["title", "url", "username", "password", Statement.service],
-            [
-                ("title", .title), ("url", .url), ("username", .user), ("password", .password), ("notes", .notes),
-                ("otp", .otp), ("folder", .folder), ("tags", .attribute(ItemNames.tags)), ("id", .id),
-                ("created", .created), ("modified", .modified),
-            ] + Statement.all.sorted().map { ($0, .attribute($0)) }),
+            own, telling: "title,url,username,password,\(Statement.service)",
+            "title,url,username,password,notes,otp,folder,tags,id=id,created=created,modified=modified,"
+                + Statement.all.sorted().map { "\($0)=@\($0)" }.joined(separator: ",")),
         CSVLayout(
-            "firefox", telling: ["url", "username", "password", "httprealm", "formactionorigin"],
-            [
-                ("url", .url), ("username", .user), ("password", .password), ("httpRealm", .attribute("httpRealm")),
-                ("formActionOrigin", .attribute("formActionOrigin")), ("guid", .id), ("timeCreated", .created),
-                ("timeLastUsed", .ignored), ("timePasswordChanged", .modified),
-            ]),
+            "firefox", telling: "url,username,password,httprealm,formactionorigin",
+            "url,username,password,httpRealm=@httpRealm,formActionOrigin=@formActionOrigin,guid=id,"
+                + "timeCreated=created,timeLastUsed=-,timePasswordChanged=modified"),
         CSVLayout(
-            "lastpass", telling: ["url", "username", "password", "extra", "name", "grouping"],
-            [
-                ("url", .url), ("username", .user), ("password", .password), ("totp", .otp), ("extra", .notes),
-                ("name", .title), ("grouping", .folder), ("fav", .attribute("favorite")),
-            ]),
+            "lastpass", telling: "url,username,password,extra,name,grouping",
+            "url,username,password,totp,extra,name,grouping,fav=@favorite"),
         CSVLayout(
-            "1password", telling: ["title", "url", "username", "password", "otpauth", "archived"],
-            [
-                ("Title", .title), ("Url", .url), ("Username", .user), ("Password", .password), ("OTPAuth", .otp),
-                ("Favorite", .attribute("favorite")), ("Archived", .attribute("archived")),
-                ("Tags", .attribute("tags")), ("Notes", .notes),
-            ]),
+            "1password", telling: "title,url,username,password,otpauth,archived",
+            "Title,Url,Username,Password,OTPAuth,Favorite=@favorite,Archived=@archived,Tags,Notes"),
         CSVLayout(
-            "bitwarden", telling: ["type", "name", "login_uri", "login_username", "login_password"],
-            [
-                ("folder", .folder), ("favorite", .attribute("favorite")), ("type", .ignored), ("name", .title),
-                ("notes", .notes), ("fields", .field("fields")), ("reprompt", .attribute("reprompt")),
-                ("login_uri", .url),
-                ("login_username", .user), ("login_password", .password), ("login_totp", .otp),
-            ]),
+            "bitwarden", telling: "type,name,login_uri,login_username,login_password",
+            "folder,favorite=@favorite,type=-,name,notes,fields=#fields,reprompt=@reprompt,login_uri,login_username,"
+                + "login_password,login_totp"),
         CSVLayout(
-            "keepassxc", telling: ["group", "title", "username", "password", "url", "notes"],
-            [
-                ("Group", .folder), ("Title", .title), ("Username", .user), ("Password", .password), ("URL", .url),
-                ("Notes", .notes), ("TOTP", .otp), ("Icon", .ignored), ("Last Modified", .modified),
-                ("Created", .created),
-            ]),
+            "keepassxc", telling: "group,title,username,password,url,notes",
+            "Group,Title,Username,Password,URL,Notes,TOTP,Icon=-,Last Modified=modified,Created=created"),
         CSVLayout(
-            "protonpass", telling: ["type", "name", "url", "username", "password", "note", "totp"],
-            [
-                ("type", .kind), ("name", .title), ("url", .urls), ("autofillUrls", .urls), ("email", .email),
-                ("username", .user), ("password", .password), ("note", .notes), ("totp", .otp),
-                ("createTime", .created), ("modifyTime", .modified), ("vault", .folder),
-            ]),
+            "protonpass", telling: "type,name,url,username,password,note,totp",
+            "type=kind,name,url=urls,autofillUrls=urls,email,username,password,note,totp,createTime=created,"
+                + "modifyTime=modified,vault"),
         CSVLayout(
-            "nordpass", telling: ["name", "url", "username", "password", "note", "cardnumber", "folder", "type"],
-            [
-                ("name", .title), ("url", .url), ("additional_urls", .urls), ("username", .user),
-                ("password", .password), ("note", .notes), ("cardholdername", .field("cardholderName")),
-                ("cardnumber", .field("number")), ("cvc", .field("code")), ("pin", .field("pin")),
-                ("expirydate", .field("expiryDate")), ("zipcode", .field("postalCode")), ("folder", .folder),
-                ("shared_folder", .attribute("shared_folder")), ("full_name", .field("fullName")),
-                ("phone_number", .field("phone")), ("email", .email), ("address1", .field("address1")),
-                ("address2", .field("address2")), ("city", .field("city")), ("country", .field("country")),
-                ("state", .field("state")), ("type", .kind), ("custom_fields", .custom),
-            ]),
+            "nordpass", telling: "name,url,username,password,note,cardnumber,folder,type",
+            "name,url,additional_urls=urls,username,password,note,cardholdername=#cardholderName,cardnumber=#number,"
+                + "cvc=#code,pin=#pin,expirydate=#expiryDate,zipcode=#postalCode,folder,shared_folder=@shared_folder,"
+                + "full_name=#fullName,phone_number=#phone,email,address1=#address1,address2=#address2,city=#city,"
+                + "country=#country,state=#state,type=kind,custom_fields=custom"),
         CSVLayout(
-            "dashlane", telling: ["username", "username2", "title", "password", "note", "url", "category"],
-            [
-                ("username", .user), ("username2", .attribute("username2")), ("username3", .attribute("username3")),
-                ("title", .title), ("password", .password), ("note", .notes), ("url", .url), ("category", .folder),
-                ("otpSecret", .otp), ("otpUrl", .otp),
-            ]),
+            "dashlane", telling: "username,username2,title,password,note,url,category",
+            "username,username2=@username2,username3=@username3,title,password,note,url,category,otpSecret,otpUrl"),
         CSVLayout(
-            "roboform", telling: ["name", "url", "login", "pwd", "note", "folder"],
-            [
-                ("Name", .title), ("Url", .url), ("MatchUrl", .urls), ("Login", .user), ("Pwd", .password),
-                ("Note", .notes), ("Folder", .folder), ("RfFieldsV2", .field("RfFieldsV2")),
-            ]),
+            "roboform", telling: "name,url,login,pwd,note,folder",
+            "Name,Url,MatchUrl=urls,Login,Pwd,Note,Folder,RfFieldsV2=#RfFieldsV2"),
         CSVLayout(
-            "keepass", telling: ["account", "login name", "password", "web site", "comments"],
-            [
-                ("Account", .title), ("Login Name", .user), ("Password", .password), ("Web Site", .url),
-                ("Comments", .notes),
-            ]),
+            "keepass", telling: "account,login name,password,web site,comments",
+            "Account,Login Name,Password,Web Site,Comments"),
         CSVLayout(
-            "apple", telling: ["title", "url", "username", "password", "notes", "otpauth"],
-            [
-                ("Title", .title), ("URL", .url), ("Username", .user), ("Password", .password), ("Notes", .notes),
-                ("OTPAuth", .otp),
-            ]),
-        CSVLayout(
-            "chrome", telling: ["name", "url", "username", "password"],
-            [("name", .title), ("url", .url), ("username", .user), ("password", .password), ("note", .notes)]),
+            "apple", telling: "title,url,username,password,notes,otpauth",
+            "Title,URL,Username,Password,Notes,OTPAuth"),
+        CSVLayout("chrome", telling: "name,url,username,password", "name,url,username,password,note"),
     ]
 
-    /// The products whose layout `vault export csv` writes.
     package static let written = [own, "apple", "chrome", "firefox", "lastpass", "1password"]
 
-    /// The layout of this product, with a column for each statement about an item.
     static let own = "vault"
 
     package static func named(_ product: String) -> CSVLayout? { all.first { $0.product == product } }
 
-    /// Returns the layout that fits a header best: the one that leaves the fewest columns over, and else the one with
-    /// the most identifying columns. A header of no product's that is known, but with the common names of columns, has
-    /// a layout of its own.
+    /// Returns the layout that leaves the fewest columns of a header over, and else has the most identifying columns;
+    /// one of its own for a header of no product's, but with the common names of columns.
     static func of(_ header: [String]) -> CSVLayout? {
         let names = Set(header.map { $0.lowercased() })
         let known = all.filter { $0.telling.isSubset(of: names) }
@@ -147,11 +116,10 @@ package struct CSVLayout: Sendable {
         guard meanings.contains(.password), meanings.contains(where: { [.url, .title].contains($0) }) else {
             return nil
         }
-        return CSVLayout("csv", telling: [], [])
+        return CSVLayout("csv", telling: "", "")
     }
 
-    /// Returns the columns of a header whose meaning is not known: a product that looks like another, or a later
-    /// version of it, may have them.
+    /// Returns the columns of a header whose meaning is not known.
     func left(of header: [String]) -> [String] {
         header.filter { name in !columns.contains { $0.name.lowercased() == name.lowercased() } }
     }
@@ -167,7 +135,6 @@ package struct CSVLayout: Sendable {
         "grouping": .folder, "category": .folder, "vault": .folder, "tags": .attribute("tags"),
     ]
 
-    /// Returns the meaning of a column, if the layout or the common names have one.
     func meaning(_ name: String) -> Column? {
         columns.first { $0.name.lowercased() == name.lowercased() }?.column ?? CSVLayout.common[name.lowercased()]
     }

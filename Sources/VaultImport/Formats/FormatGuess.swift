@@ -36,7 +36,6 @@ package enum FormatGuess {
 }
 
 extension Document {
-    /// The first non-blank byte.
     var first: UInt8? {
         bytes.withBytes { bytes in
             (start..<bytes.count).first { ![0x20, 0x09, 0x0a, 0x0d].contains(bytes[$0]) }.map { bytes[$0] }

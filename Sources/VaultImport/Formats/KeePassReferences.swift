@@ -7,11 +7,9 @@ internal import VaultFormat
 /// The references of KeePass to parts of other entries, such as `{REF:P@I:46C9B1FFBD4ABC4BBB260C6190BAD20C}`: the part
 /// that is wanted, the part to search, and the text to search for (KeePass' help, "Field References").
 ///
-/// They are replaced by what they refer to: no other program evaluates them, so that a login would have a reference as
-/// its password. The first entry counts, by the whole text, in which upper and lower case are equal if no entry has it
-/// exactly.
+/// They are replaced by what they refer to, since no other program evaluates them. The first entry counts, by the whole
+/// text, in which upper and lower case are equal if no entry has it exactly.
 struct KeePassReferences {
-    /// The bounds of what a hostile database can demand.
     private static let depthLimit = 16
     private static let lengthLimit = 1 << 20
     private static let searchLimit = 20_000_000
@@ -20,24 +18,15 @@ struct KeePassReferences {
         case title = 0x54, user = 0x55, password = 0x50, url = 0x41, notes = 0x4e, id = 0x49, other = 0x4f
     }
 
-    private struct Reference {
-        let range: Range<Int>
-        let wanted: Part
-        let searched: Part
-        let text: Range<Int>
-    }
+    private typealias Reference = (range: Range<Int>, wanted: Part, searched: Part, text: Range<Int>)
 
-    /// A value of an entry with a reference in it.
     private struct Place: Hashable {
         let entry: Int
         let part: Part
     }
 
-    private struct Resolved {
-        let text: Secret
-        /// Whether a password is in it.
-        var isSecret = false
-    }
+    /// A text, and whether a password is in it.
+    private typealias Resolved = (text: Secret, isSecret: Bool)
 
     private let entries: [Login]
     private var resolved: [Place: Resolved] = [:]
@@ -48,9 +37,7 @@ struct KeePassReferences {
 
     private init(_ entries: [Login]) { self.entries = entries }
 
-    /// Replaces the references in all parts of the entries; one that leads nowhere stays, and is reported.
-    ///
-    /// - Parameter others: further entries that references may lead to.
+    /// Replaces the references to these and other entries; one that leads nowhere stays, and is reported.
     static func resolve(in imported: inout ImportedLogins, besides others: [Login]) throws(ImportError) {
         var references = KeePassReferences(imported.logins + others)
         for index in imported.logins.indices {
@@ -60,7 +47,6 @@ struct KeePassReferences {
         }
     }
 
-    /// Returns the flaws of the references that stay.
     private mutating func resolve(_ login: inout Login) throws(ImportError) -> [String] {
         var flaws: [String] = []
         if let text = try shown(login.title, "title", &flaws) { login.title = text }
@@ -125,9 +111,6 @@ struct KeePassReferences {
         return found.isSecret ? nil : found.text.plainText
     }
 
-    // MARK: Parsing
-
-    /// Returns the references in a text, in any case of letters.
     private static func references(in text: Secret) -> [Reference] {
         text.withBytes { bytes in
             var references: [Reference] = []
@@ -140,20 +123,17 @@ struct KeePassReferences {
                     let searched = Part(rawValue: bytes[brace + 7] & ~0x20), bytes[brace + 8] == UInt8(ascii: ":"),
                     let end = bytes.firstIndex(of: UInt8(ascii: "}"), in: brace + 9..<bytes.count)
                 else { continue }
-                references.append(
-                    Reference(range: brace..<end + 1, wanted: wanted, searched: searched, text: brace + 9..<end))
+                references.append((brace..<end + 1, wanted, searched, brace + 9..<end))
                 start = end + 1
             }
             return references
         }
     }
 
-    // MARK: Resolving
-
     /// - Throws: `.malformed` with the flaw of a reference.
     private mutating func expanded(_ text: Secret, depth: Int) throws(ImportError) -> Resolved {
         let references = KeePassReferences.references(in: text)
-        guard !references.isEmpty else { return Resolved(text: text) }
+        guard !references.isEmpty else { return (text, false) }
         guard depth < KeePassReferences.depthLimit else { throw .malformed(nil, "leads through too many others") }
         var pieces: [Secret] = []
         var (start, length, isSecret) = (0, 0, false)
@@ -172,12 +152,10 @@ struct KeePassReferences {
         let whole = try Secret.assembled(capacity: length + text.count) { buffer throws(CryptoError) in
             for piece in pieces { try piece.withBytes { bytes throws(CryptoError) in try buffer.append(bytes) } }
         }
-        return Resolved(text: whole, isSecret: isSecret)
+        return (whole, isSecret)
     }
 
-    private mutating func value(
-        _ reference: Reference, _ wanted: Secret, depth: Int
-    ) throws(ImportError) -> Resolved {
+    private mutating func value(_ reference: Reference, _ wanted: Secret, depth: Int) throws(ImportError) -> Resolved {
         guard reference.wanted != .other else { throw .malformed(nil, "names no part of an entry") }
         guard let entry = try entry(reference.searched, wanted) else { throw .malformed(nil, "leads to no entry") }
         let place = Place(entry: entry, part: reference.wanted)
@@ -196,7 +174,6 @@ struct KeePassReferences {
         return found
     }
 
-    /// Returns a part that is no secret.
     private func part(_ part: Part, of login: Login) -> String {
         switch part {
         case .title: login.title
@@ -208,7 +185,6 @@ struct KeePassReferences {
         }
     }
 
-    /// Returns the first entry with a text in a part.
     private mutating func entry(_ part: Part, _ wanted: Secret) throws(ImportError) -> Int? {
         guard part != .password, part != .other else {
             searched += entries.count
@@ -221,15 +197,14 @@ struct KeePassReferences {
             }
         }
         if indexes[part] == nil {
-            var (exact, folded): ([String: Int], [String: Int]) = ([:], [:])
-            for (index, login) in entries.enumerated() {
+            var index: [String: Int] = [:]
+            // From behind, since the first entry counts. No text has the character in front of those in lower case.
+            for (number, login) in entries.enumerated().reversed() {
                 let text = self.part(part, of: login)
-                if exact[text] == nil { exact[text] = index }
-                // Behind a character that no text has: both kinds in one dictionary.
-                let lower = "\u{0}" + text.lowercased()
-                if folded[lower] == nil { folded[lower] = index }
+                index[text] = number
+                index["\u{0}" + text.lowercased()] = number
             }
-            indexes[part] = exact.merging(folded) { first, _ in first }
+            indexes[part] = index
         }
         let text = wanted.plainText
         return text.isEmpty ? nil : indexes[part]?[text] ?? indexes[part]?["\u{0}" + text.lowercased()]

@@ -35,7 +35,6 @@ package struct OnePassword {
         case absent, tooLarge, damaged
     }
 
-    /// Returns a member of the archive; `nil` if there is none.
     private func member(_ name: String, limit: Int) throws(ImportError) -> Secret? {
         // Escapes the characters that unzip treats as a pattern.
         let escaped = name.map { "[]*?\\".contains($0) ? "\\\($0)" : String($0) }.joined()
@@ -90,7 +89,6 @@ package struct OnePassword {
         "113": "medical record", "114": "ssh key", "115": "crypto wallet",
     ]
 
-    /// The categories without a web page: their service is the title.
     private static let pageless: Set<String> = ["002", "004", "101", "103", "104", "106", "108", "113", "114", "115"]
 
     private static func read(_ item: JSONValue, _ overview: JSONValue, _ login: inout Login) throws(ImportError) {
@@ -105,7 +103,7 @@ package struct OnePassword {
         if item["state"]?.text == "archived" { login.addAttribute("archived", "true") }
         if let favorite = item["favIndex"]?.integer, favorite > 0 { login.addAttribute("favorite", "true") }
         (login.created, login.modified) = (item["createdAt"]?.time, item["updatedAt"]?.time)
-        try readHistory(details, &login)
+        try login.addHistory(details?["passwordHistory"]?.elements ?? [], password: "value") { $0["time"]?.time }
         login.kind = kinds[category]
         if category == "003" {
             login.address = .service(login.title.isEmpty ? "note" : login.title)
@@ -151,13 +149,6 @@ package struct OnePassword {
             }
         default: login.addField(title, try value.secret())
         }
-    }
-
-    /// Reads the password history, whose entries have the end of their use.
-    private static func readHistory(_ details: JSONValue?, _ login: inout Login) throws(ImportError) {
-        let entries = details?["passwordHistory"]?.elements ?? []
-        let sorted = entries.sorted { ($0["time"]?.integer ?? 0) < ($1["time"]?.integer ?? 0) }
-        try login.addHistory(sorted, password: "value") { $0["time"]?.time }
     }
 
     private static func readAttachments(

@@ -15,16 +15,9 @@ package struct SecretServiceSource {
 
     private let provider: SecretServiceProvider
     private let promptPatience: Duration
-    /// The permitted algorithms.
     var algorithms = SecretServiceSession.Algorithm.allCases
 
-    /// Connects to the bus and finds the provider; the bus starts it if it can.
-    ///
-    /// - Parameters:
-    ///   - address: the address of the bus; `nil` for the session bus.
-    ///   - patience: the timeout of a call.
-    ///   - promptPatience: the timeout of a prompt of the provider.
-    /// - Throws: `.missing` without libsystemd; `.service` without a bus or a provider.
+    /// Connects to a bus; throws `.missing` without libsystemd, and `.service` without a bus or a provider.
     package init(
         address: String? = nil, patience: Duration = .seconds(25), promptPatience: Duration = .seconds(120)
     ) throws(ImportError) {
@@ -42,9 +35,7 @@ package struct SecretServiceSource {
     /// Reads all items of all collections except the session collection. Locked items are unlocked through the
     /// provider's own prompt; items that stay locked are skipped.
     ///
-    /// - Parameter progress: receives the finished share, from 0 to 1.
-    /// - Throws: `.service` if the provider or the bus disconnects or does not answer, `.malformed`, `.tooLarge` for
-    ///   more than 250,000 items.
+    /// - Throws: `.service`, `.malformed`, or `.tooLarge` for more than 250,000 items.
     package func logins(_ progress: (Double) -> Void = { _ in }) throws(ImportError) -> ImportedLogins {
         let session = try asking { () throws(BusError) in try SecretServiceSession(provider, algorithms) }
         var reading = SecretServiceReading(provider: provider, session: session, promptPatience: promptPatience)

@@ -9,7 +9,6 @@ struct SecretServiceItem {
     /// The maximum length of an attribute in the vault, like the limits of ``Login``; longer values become fields.
     private static let longestAttribute = 255
     private static let attributesLimit = 48 << 10
-    /// The maximum size that is read.
     private static let readLimit = 1 << 20
     /// The schema that gnome-keyring adds to items without one, but only after reading them from its file; a search for
     /// it also finds items without it. The schema says nothing about an item, and would change its identity at times.
@@ -24,7 +23,6 @@ struct SecretServiceItem {
 
     init(_ path: String, of provider: SecretServiceProvider) throws(BusError) {
         self.path = path
-        var (label, attributes, isLocked): (String, [String: String], Bool) = ("", [:], false)
         var (read, kept) = (0, 0)
         try provider.readProperties(of: path, "Item") { name, value throws(BusError) in
             switch name {
@@ -45,15 +43,12 @@ struct SecretServiceItem {
             }
             return true
         }
-        (self.label, self.attributes, self.isLocked) = (label, attributes, isLocked)
         let given = ProgramAttributes(given: attributes)
-        let (service, account) = (given.service(label: ""), given.account)
-        kept += label.utf8.count * 2 + service.utf8.count + account.utf8.count
+        kept += label.utf8.count * 2 + given.service(label: "").utf8.count + given.account.utf8.count
         isTooLarge = read > Self.readLimit || kept > Self.attributesLimit
     }
 
-    /// Returns an identity of the item that is stable across reads, and across restarts of the provider, which may
-    /// renumber items: derived from the item's properties and collection. Equal items have equal identities.
+    /// Returns an identity of the item's properties and collection: providers may renumber items as they restart.
     func identity(in collection: String) -> String {
         var hash = KeyedHash()
         hash.update(framed: collection)
@@ -66,9 +61,7 @@ struct SecretServiceItem {
         return hexadecimal((0..<16).map { digest.bytes[$0] })
     }
 
-    /// - Parameters:
-    ///   - collection: the label of the collection; `nil` for the user's default collection.
-    ///   - contentType: the content type, as stated by the program.
+    /// - Parameter collection: the label of the collection; `nil` for the user's default collection.
     func login(id: String, place: String, collection: String?, _ secret: Secret, contentType: String) -> Login {
         var login = Login(id: id, place: place)
         login.title = label
@@ -91,14 +84,12 @@ struct SecretServiceItem {
         guard attributes[ProgramAttributes.schema] == ProgramAttributes.networkSchema,
             let server = attributes["server"], !server.isEmpty
         else { return nil }
+        func text(_ name: String) -> String? { attributes[name].flatMap { $0.isEmpty ? nil : $0 } }
         var address: [Attribute: AttributeValue] = [.server: .string(server)]
-        func set(_ attribute: Attribute, _ name: String, _ value: (String) -> AttributeValue?) {
-            if let text = attributes[name], !text.isEmpty { address[attribute] = value(text) }
-        }
-        set(.protocolName, "protocol") { .string(ProtocolNames.code($0)) }
-        set(.port, "port") { UInt16($0).map { .number(Int64($0)) } }
-        set(.path, "object") { .string($0) }
-        set(.securityDomain, "domain") { .string($0) }
+        address[.protocolName] = text("protocol").map { .string(ProtocolNames.code($0)) }
+        address[.port] = text("port").flatMap { UInt16($0) }.map { .number(Int64($0)) }
+        address[.path] = text("object").map(AttributeValue.string)
+        address[.securityDomain] = text("domain").map(AttributeValue.string)
         return .internet(address)
     }
 }

@@ -2,17 +2,13 @@
 internal import Vault
 internal import VaultFormat
 
-/// The groups of collections of another keyring, in which programs find their items again. A collection of the vault
-/// has a record with its label.
+/// The groups of collections of another keyring, each with a record of its label in the vault.
 struct CollectionGroups {
-    /// The groups of labels: of the vault's collections, and of those that the import needs.
     private var groups: [String: String] = [:]
     private var taken: Set<String>
     private var isKept: Set<String>
-    /// The records of new collections.
     private(set) var records: [Item] = []
 
-    /// - Parameter items: those of the vault.
     init(_ items: [Item]) {
         taken = Set(items.compactMap { $0[.accessGroup]?.text })
         for item in items where HiddenItems.isCollection(item) {
@@ -29,7 +25,6 @@ struct CollectionGroups {
         return group
     }
 
-    /// Adds the record of an item's collection, unless there is one.
     mutating func keep(_ label: String, for item: Item) {
         guard let group = item[.accessGroup]?.text, groups[label] == group, isKept.insert(group).inserted else {
             return

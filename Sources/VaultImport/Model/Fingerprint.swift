@@ -9,19 +9,14 @@ internal import VaultFormat
 struct Fingerprint: Equatable {
     private let digest: Digest
 
-    /// - Parameter open: opens the secret of the item, or one of its fields.
-    init(of item: Item, _ open: (String?) throws(VaultError) -> Secret?) throws(VaultError) {
+    init(of item: Item, withSecret: Bool = true) throws(ImportError) {
         var hash = KeyedHash()
         let user = item.userAttributes
-        hash.update(UInt8(item.itemClass == .internetPassword ? 1 : 0))
-        let original = user[ItemNames.originalKey]
-        if item.itemClass == .internetPassword {
-            let address = WebAddress(item)
-            hash.update(framed: address.text)
-            hash.update(framed: original ?? item[.securityDomain]?.text ?? "")
-        } else {
-            hash.update(framed: original ?? item.service ?? "")
-        }
+        let isInternet = item.itemClass == .internetPassword
+        hash.update(UInt8(isInternet ? 1 : 0))
+        if isInternet { hash.update(framed: WebAddress(item).text) }
+        let name = isInternet ? item[.securityDomain]?.text : item.service
+        hash.update(framed: user[ItemNames.originalKey] ?? name ?? "")
         for attribute in [Attribute.account, .label, .comment, .itemDescription] {
             hash.update(framed: item[attribute]?.text ?? "")
         }
@@ -30,31 +25,19 @@ struct Fingerprint: Equatable {
             hash.update(framed: value)
         }
         hash.update(UInt64.max)
-        if let secret = try open(nil) { secret.withBytes { hash.update(framed: $0) } }
-        for name in item.fieldNames.sorted() where name != ItemNames.fingerprint {
-            hash.update(framed: name)
-            try open(name)?.withBytes { hash.update(framed: $0) }
+        let names = (withSecret ? [nil] : []) + item.fieldNames.filter { $0 != ItemNames.fingerprint }.sorted()
+        for name in names {
+            if let name { hash.update(framed: name) }
+            try item.opened(name)?.withBytes { hash.update(framed: $0) }
         }
         digest = hash.digest()
     }
 
-    init(of item: Item) throws(ImportError) {
-        do throws(VaultError) {
-            try self.init(of: item) { field throws(VaultError) in try item.openedSecret(field: field) }
-        } catch { throw .outside(error) }
-    }
-
-    /// Returns the fingerprints that a stored item may have had when it was imported: with and without a secret if that
-    /// is empty, since a stored item with fields always has one.
+    /// Returns those of its import: an empty secret may have been none, since an item with fields always has one.
     static func ofStored(_ item: Item) throws(ImportError) -> [Fingerprint] {
         let whole = try Fingerprint(of: item)
         guard try item.opened(nil)?.isEmpty == true else { return [whole] }
-        do throws(VaultError) {
-            let without = try Fingerprint(of: item) { field throws(VaultError) in
-                try field.flatMap { name throws(VaultError) in try item.openedSecret(field: name) }
-            }
-            return [whole, without]
-        } catch { throw .outside(error) }
+        return [whole, try Fingerprint(of: item, withSecret: false)]
     }
 
     /// The file from which an item was imported: 16 bytes of a hash of its path.
@@ -63,20 +46,17 @@ struct Fingerprint: Equatable {
 
         init(_ path: String) { bytes = KeyedHash.shortDigest(path) }
 
-        /// Fails if the field has no origin.
         init?(_ field: Secret) {
             guard field.count == 48 else { return nil }
             bytes = field.withBytes { $0.array(32..<48) }
         }
     }
 
-    /// Fails if the field is not a fingerprint.
     init?(_ field: Secret) {
         guard field.count == 32 || field.count == 48 else { return nil }
         digest = field.withBytes { Digest($0.extracting(0..<32)) }
     }
 
-    /// The digest as the key of a dictionary.
     var key: [UInt8] { digest.bytes.span.array(0..<32) }
 
     func field(_ origin: Origin?) throws(ImportError) -> Secret {
@@ -88,7 +68,6 @@ struct Fingerprint: Equatable {
 }
 
 extension KeyedHash {
-    /// Returns the first 16 bytes of a text's hash.
     static func shortDigest(_ text: String) -> [UInt8] {
         let digest = digest(Array(text.utf8).span)
         return digest.bytes.span.array(0..<16)

@@ -3,11 +3,7 @@ package import VaultCrypto
 
 /// The reason why nothing was imported or exported. Never contains content.
 package enum ImportError: Error {
-    /// The input is malformed.
-    ///
-    /// - Parameters:
-    ///   - place: such as "line 12" or "entry 3"; `nil` for the whole input.
-    ///   - flaw: a description, such as "a quote is left open".
+    /// The input is malformed, in a place such as "line 12", or as a whole (`nil`).
     case malformed(_ place: String?, _ flaw: String)
     /// A field, an attachment or the whole input exceeds the size limit.
     case tooLarge(_ place: String?)
@@ -17,17 +13,11 @@ package enum ImportError: Error {
     case wrongPassphrase
     /// The key derivation of the imported file costs more than a file may demand.
     case tooExpensive
-    /// A program or a library is missing.
-    ///
-    /// - Parameter package: the Debian package that contains it.
+    /// A program or a library is missing, which is in a package of Debian.
     case missing(_ what: String, package: String)
-    /// A program failed.
-    ///
-    /// - Parameter place: the place of its input.
+    /// A program failed, with the input of a place.
     case program(_ name: String, _ place: String?, hint: String?)
     /// A service of a running program is missing, does not answer, or has disconnected.
-    ///
-    /// - Parameter flaw: a description, such as "the bus of the session cannot be reached".
     case service(_ flaw: String, hint: String?)
     case cryptography(CryptoError)
     /// An error of a function passed in by the caller.
@@ -38,12 +28,10 @@ extension ImportError {
     static func line(_ line: Int, _ flaw: String) -> ImportError { .malformed("line \(line)", flaw) }
 }
 
-/// Evaluates an expression that needs locked memory or another resource.
 func secured<R: ~Copyable>(_ body: @autoclosure () throws(CryptoError) -> R) throws(ImportError) -> R {
     do throws(CryptoError) { return try body() } catch { throw .cryptography(error) }
 }
 
-/// Runs a body of the caller, or of the vault.
 func outside<R>(_ body: () throws -> R) throws(ImportError) -> R {
     do { return try body() } catch {
         if let error = error as? ImportError { throw error }

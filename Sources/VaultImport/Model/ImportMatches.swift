@@ -9,9 +9,7 @@ internal import VaultFormat
 /// order: a line taken out of the list would otherwise move the secret of one account into the item of another. An
 /// entry that could belong to several items belongs to none.
 struct ImportMatches {
-    /// An item that an import wants to be there.
     struct Wish {
-        /// The number of its entry.
         let login: Int
         let item: Item
         let fingerprint: Fingerprint
@@ -19,7 +17,6 @@ struct ImportMatches {
         let source: String
         /// Returns the values of ``ItemNames/source`` that earlier versions gave to such an entry.
         let earlierSources: () -> [String]
-        /// The attributes that earlier versions gave to such an entry.
         let earlierAttributes: [String: String]
         /// Whether the identity contains a name; without one, it says nothing about the account.
         let isNamed: Bool
@@ -38,7 +35,6 @@ struct ImportMatches {
     private var families: [String: [Item]] = [:]
     private var taken: Set<[UInt8]> = []
 
-    /// - Parameter stored: the imported items of the vault, by their source.
     init(of wishes: [Wish], in stored: [String: Item]) throws(ImportError) {
         self.wishes = wishes
         var counts: [String: Int] = [:]
@@ -53,7 +49,6 @@ struct ImportMatches {
             let family = families[wish.source]
             guard family != nil || !earlier.isEmpty else { continue }
             let isAlone = earlier.isEmpty && wish.isNamed && family?.count == 1 && counts[wish.source] == 1
-            // The usual case: an entry with an identity of its own, and its item.
             if isAlone, let item = stored[wish.source] {
                 take(item, number)
             } else {
@@ -103,16 +98,13 @@ struct ImportMatches {
         }
     }
 
-    /// Matches a wish and an item of one title, user, folder and kind, if these distinguish both from all others of
-    /// their identity.
+    /// Matches by title, user, folder and kind, if these distinguish both sides from all others of their identity.
     private mutating func matchNames() {
-        var wished: [String: [[String]: Int]] = [:]
-        for (number, sources) in open {
-            wished[sources[0], default: [:]][ImportMatches.names(of: wishes[number].item), default: 0] += 1
-        }
+        let wished = Dictionary(grouping: open) { [$0.sources[0]] + ImportMatches.names(of: wishes[$0.number].item) }
         var named: [String: [[String]: [Item]]] = [:]
         for (number, sources) in open where items[number] == nil {
             let names = ImportMatches.names(of: wishes[number].item)
+            guard wishes[number].isNamed, wished[[sources[0]] + names]?.count == 1 else { continue }
             var found: [Item] = []
             for source in sources {
                 if named[source] == nil {
@@ -120,10 +112,7 @@ struct ImportMatches {
                 }
                 found += named[source]?[names] ?? []
             }
-            guard wishes[number].isNamed, wished[sources[0]]?[names] == 1, found.count == 1, !isTaken(found[0]) else {
-                continue
-            }
-            take(found[0], number)
+            if found.count == 1, !isTaken(found[0]) { take(found[0], number) }
         }
     }
 
@@ -148,8 +137,7 @@ struct ImportMatches {
 }
 
 extension ImportMatches.Wish {
-    /// Returns whether an item was imported from an entry that says the same, by an earlier version of this product, or
-    /// from a format that gives an item without a label its title.
+    /// Whether an item came from an entry that says the same, by an earlier version, or without the label.
     func had(_ base: Fingerprint, _ existing: Item) throws(ImportError) -> Bool {
         var earlier = item
         earlier.userAttributes.merge(earlierAttributes) { $1 }

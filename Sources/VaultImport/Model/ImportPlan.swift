@@ -3,25 +3,15 @@ package import Vault
 internal import VaultCrypto
 internal import VaultFormat
 
-/// The changes that an import would make, planned before anything is written: so a dry run reports the same as a real
-/// one.
+/// The changes of an import, planned before anything is written, so that a dry run reports the same as a real one.
 ///
 /// Size: the properties are the wishes of the user, the planned changes, and the counts of the report.
 package struct ImportPlan {
-    /// The number of items in a transaction.
     private static let batch = 1000
-
-    private enum Change {
-        case some(ItemChanges)
-        /// A replacement by an item of another class, since the class of an item cannot change.
-        case replacement(Item)
-    }
 
     private struct Addition {
         let item: Item
-        /// The line of the report.
         let line: Int
-        /// The older passwords, oldest first.
         let older: [Login.OlderPassword]
 
         /// Returns the item with an older password, or, after those, with its own; `nil` beyond that.
@@ -44,23 +34,21 @@ package struct ImportPlan {
     private let origin: Fingerprint.Origin?
     package private(set) var report = ImportReport()
     private var additions: [Addition] = []
-    private var updates: [(line: Int, record: ItemRecord, change: Change)] = []
+    private var updates: [(line: Int, change: () throws -> Void)] = []
     private var stored: StoredItems
     /// The sources of the entries, the last number given to one of each, and to an item to make its key unique.
     private var wanted: Set<String> = []
     private var sources: [String: Int] = [:]
-    private var ownKeys: [ImportKey: Int] = [:]
+    private var ownKeys: [[String]: Int] = [:]
     private var passkeys: PasskeyPlan
     private var collections: CollectionGroups
     /// Items of other sources that an entry of this one updates.
     private var claimed: Set<[UInt8]> = []
-    /// The number of the entry that is being planned.
     private var entry = 0
 
     /// - Parameters:
     ///   - format: the prefix of sources.
-    ///   - origin: the file, for a format without identifiers of its own: its entries do not update those of another
-    ///     file.
+    ///   - origin: the file, for a format without identifiers, whose entries do not update those of another file.
     ///   - group: the access group of added items, unless the source states one.
     ///   - trust: how far the source is believed.
     ///   - keepsFilesApart: whether the service of the items is the name of a directory, which others may have.
@@ -88,44 +76,33 @@ package struct ImportPlan {
 
     /// Carries out the planned additions and changes, 1,000 additions at a time: if a later batch fails, earlier ones
     /// stay, and the next run continues.
-    ///
-    /// - Parameter progress: receives the finished share, from 0 to 1.
     package mutating func carryOut(_ progress: (Double) -> Void) throws(ImportError) {
         let count = Double(additions.count + updates.count + passkeys.count)
         var done = 0
-        for record in collections.records {
-            do throws(VaultError) { try store.store([record], replacing: false) } catch {
-                guard error.isOfItem else { throw .outside(error) }
-            }
-        }
+        for record in collections.records { _ = try refusal(of: [Addition(item: record, line: 0, older: [])]) }
         while done < additions.count {
             let part = additions[done..<min(done + ImportPlan.batch, additions.count)]
-            do throws(VaultError) { try storeAll(part) } catch {
-                guard error.isOfItem else { throw .outside(error) }
+            if try refusal(of: part) != nil {
                 // One item that the vault refuses leaves the rest.
-                for addition in part { try storeAlone(addition) }
+                for addition in part {
+                    guard let error = try refusal(of: [addition]) else { continue }
+                    report.lines[addition.line].outcome = .skipped
+                    report.lines[addition.line].reason = "the vault refuses it: \(error.text)"
+                }
             }
             done += part.count
             progress(Double(done) / count)
         }
         // Before the updates, which remove what an earlier version imported in place of a passkey.
         try passkeys.carryOut()
-        for (line, record, change) in updates {
-            do throws(VaultError) {
-                switch change {
-                case .some(let changes): try store.update(record, with: changes)
-                case .replacement(let item):
-                    let old = Query(persistentReference: record.persistentReference)
-                    try store.store([item], replacing: false, deleting: [old])
-                }
-            } catch {
-                switch error {
-                case .versionMismatch, .itemNotFound, .duplicateItem:
-                    report.lines[line].outcome = .differs
-                    report.lines[line].reason =
-                        error == .duplicateItem ? "another item has its key" : "it changed meanwhile"
-                default: throw .outside(error)
-                }
+        for (line, change) in updates {
+            do { try change() } catch {
+                guard let error = error as? VaultError,
+                    [.versionMismatch, .itemNotFound, .duplicateItem].contains(error)
+                else { throw .outside(error) }
+                report.lines[line].outcome = .differs
+                report.lines[line].reason =
+                    error == .duplicateItem ? "another item has its key" : "it changed meanwhile"
             }
             done += 1
             progress(Double(done) / count)
@@ -133,18 +110,16 @@ package struct ImportPlan {
         (additions, updates) = ([], [])
     }
 
-    private func storeAll(_ additions: some Collection<Addition>) throws(VaultError) {
-        for number in 0...(additions.map(\.older.count).max() ?? 0) {
-            try store.store(additions.compactMap { $0.version(number) }, replacing: number > 0)
-        }
-    }
-
-    private mutating func storeAlone(_ addition: Addition) throws(ImportError) {
-        do throws(VaultError) { try storeAll([addition]) } catch {
+    private func refusal(of additions: some Collection<Addition>) throws(ImportError) -> VaultError? {
+        do throws(VaultError) {
+            for number in 0...(additions.map(\.older.count).max() ?? 0) {
+                try store.store(additions.compactMap { $0.version(number) }, replacing: number > 0)
+            }
+        } catch {
             guard error.isOfItem else { throw .outside(error) }
-            report.lines[addition.line].outcome = .skipped
-            report.lines[addition.line].reason = "the vault refuses it: \(error.text)"
+            return error
         }
+        return nil
     }
 
     /// Returns whether the service of the entries has those of other files, and none of this one.
@@ -247,7 +222,7 @@ package struct ImportPlan {
             return note(login, item, .skipped, "programs rely on such items, and only --as-backup imports them")
         }
         item.fields[ItemNames.fingerprint] = try wish.fingerprint.field(origin)
-        if let other = stored.keys[ImportKey(item)] {
+        if let other = stored.keys[item.importKey] {
             // An item to be added is of this source as well.
             let isOfThisSource =
                 other.map { $0.userAttributes[ItemNames.source]?.hasPrefix(format + ":") ?? false } ?? true
@@ -274,7 +249,6 @@ package struct ImportPlan {
         return trust.isBackup
     }
 
-    /// Plans the change of an item that was imported before.
     private mutating func plan(
         _ item: Item, _ wish: ImportMatches.Wish, inPlaceOf existing: Item, of login: Login
     ) throws(ImportError) {
@@ -296,15 +270,7 @@ package struct ImportPlan {
         } else if !replaces, let origin, let earlier = field.flatMap({ Fingerprint.Origin($0) }), earlier != origin {
             note(login, item, .differs, "it came from another file before")
         } else if isAsImported || replaces {
-            note(login, item, .updated)
-            guard existing.itemClass != item.itemClass else {
-                return try update(existing, .some(ItemChanges(of: existing, to: item, removing: isAsImported)))
-            }
-            var replacement = item
-            // No source has these attributes.
-            let protection = existing[.accessControl] == nil ? Attribute.accessible : .accessControl
-            for chosen in [.accessGroup, .synchronizable, protection] { replacement[chosen] = existing[chosen] }
-            try update(existing, .replacement(replacement))
+            try change(existing, to: item, of: login, removing: isAsImported)
         } else {
             note(login, item, .differs, "it changed here and at its source")
         }
@@ -318,25 +284,35 @@ package struct ImportPlan {
             }
             // A second entry with the same key must not overwrite the first.
             guard claimed.insert(record.persistentReference).inserted else { return add(withOwnKey(item), login) }
-            note(login, item, .updated)
-            try update(other, .some(ItemChanges(of: other, to: item, removing: false)))
+            try change(other, to: item, of: login, removing: false)
         } else if try other.saysAll(of: item) {
             note(login, item, .unchanged, "it is there already")
         } else if replaces {
-            note(login, item, .updated)
-            try update(other, .some(ItemChanges(of: other, to: item, removing: false)))
+            try change(other, to: item, of: login, removing: false)
         } else {
             note(login, item, .differs, "it is there with the same secret, and with other notes or attributes")
         }
     }
 
-    private mutating func update(_ item: Item, _ change: Change) throws(ImportError) {
-        guard let record = item.record else { throw .outside(VaultError.itemNotFound) }
-        updates.append((report.lines.count - 1, record, change))
+    /// Plans the change of a stored item, or its replacement by one of another class, which an item cannot change.
+    private mutating func change(_ existing: Item, to item: Item, of login: Login, removing: Bool) throws(ImportError) {
+        guard let record = existing.record else { throw .outside(VaultError.itemNotFound) }
+        let (store, line) = (store, report.lines.count)
+        note(login, item, .updated)
+        guard existing.itemClass != item.itemClass else {
+            let changes = try ItemChanges(of: existing, to: item, removing: removing)
+            return updates.append((line, { try store.update(record, with: changes) }))
+        }
+        var replacement = item
+        // No source has these attributes.
+        let protection = existing[.accessControl] == nil ? Attribute.accessible : .accessControl
+        for chosen in [.accessGroup, .synchronizable, protection] { replacement[chosen] = existing[chosen] }
+        let (new, old) = (replacement, Query(persistentReference: record.persistentReference))
+        updates.append((line, { try store.store([new], replacing: false, deleting: [old]) }))
     }
 
     private mutating func add(_ item: Item, _ login: Login) {
-        stored.keys[ImportKey(item)] = .some(nil)
+        stored.keys[item.importKey] = .some(nil)
         if let label = login.collection { collections.keep(label, for: item) }
         let older = item.secret == nil ? [] : Array(login.olderPasswords.suffix(history))
         report.olderVersions -= older.count
@@ -349,18 +325,18 @@ package struct ImportPlan {
         note(login, item, .added)
     }
 
-    /// Returns the item with the first unused key derived from its own: two entries of a source may have the same key.
+    /// Returns the item with an unused key derived from its own: two entries of a source may have the same key.
     private mutating func withOwnKey(_ item: Item) -> Item {
         var item = item
         let part = item.itemClass == .genericPassword ? Attribute.service : .securityDomain
         let original = item[part]?.text ?? ""
         item.userAttributes[ItemNames.originalKey] = original
-        let key = ImportKey(item)
+        let key = item.importKey
         var number = ownKeys[key] ?? 1
         repeat {
             number += 1
             item[part] = .string("\(original)~\(number)")
-        } while stored.keys[ImportKey(item)] != nil
+        } while stored.keys[item.importKey] != nil
         ownKeys[key] = number
         return item
     }
@@ -377,9 +353,7 @@ package struct ImportPlan {
         return unique
     }
 
-    private mutating func note(
-        _ login: Login, _ item: Item, _ outcome: ImportReport.Outcome, _ reason: String? = nil
-    ) {
+    private mutating func note(_ login: Login, _ item: Item, _ outcome: ImportReport.Outcome, _ reason: String? = nil) {
         note(
             login, item.server ?? item.service ?? "", item.account ?? "", item.userAttributes[ItemNames.source] ?? "",
             outcome, reason)

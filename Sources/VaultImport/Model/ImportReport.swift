@@ -10,7 +10,6 @@ package struct ImportReport: Sendable {
     }
 
     package struct Line: Sendable {
-        /// The place in the input, such as "line 3".
         package let place: String
         /// The number of the entry among those that were read; `nil` for one that was not.
         package let login: Int?
@@ -32,13 +31,11 @@ package struct ImportReport: Sendable {
     package internal(set) var looks: [String: Int] = [:]
     /// Whether another file's items have the name that these would get.
     package internal(set) var needsName = false
-    /// The number of older passwords that were not imported.
     package internal(set) var missedPasswords = 0
     /// The items on which programs rely, which the import of a backup adds.
     package var reserved: [String] = []
     /// The number of protection classes and groups that the source states, and a backup alone may.
     package var refused = 0
-    /// The number of older versions of entries, which are not imported.
     package var olderVersions = 0
     /// The number of older passwords, which become older versions of the items.
     package var olderPasswords = 0
@@ -46,9 +43,7 @@ package struct ImportReport: Sendable {
     package var longestHistory: (source: String, count: Int)?
 
     /// Whether a login or a part with content was not taken, or differs.
-    package var hasFindings: Bool {
-        count(.differs) + count(.skipped) + missedPasswords > 0 || !lost.isEmpty
-    }
+    package var hasFindings: Bool { count(.differs) + count(.skipped) + missedPasswords > 0 || !lost.isEmpty }
 
     package func count(_ outcome: Outcome) -> Int { lines.count { $0.outcome == outcome } }
 }

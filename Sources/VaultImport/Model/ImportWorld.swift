@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 package import VaultCrypto
 
-/// The system services that a format needs beyond the bytes of a file. The command provides real ones, tests provide
-/// fakes.
+/// The system services that a format needs beyond the bytes of a file.
 package struct ImportWorld: Sendable {
-    /// The result of a finished program.
     package struct Ended: Sendable {
         /// The exit status; `nil` if there is no such program.
         package let status: Int32?
@@ -16,21 +14,15 @@ package struct ImportWorld: Sendable {
 
     /// Runs a program with an input and passes its standard output on, in parts, in locked memory.
     package typealias Run =
-        @Sendable (
-            _ arguments: [String], _ input: Secret?, _ output: (Span<UInt8>) throws -> Void
-        ) throws -> Ended
+        @Sendable (_ arguments: [String], _ input: Secret?, _ output: (Span<UInt8>) throws -> Void) throws -> Ended
 
     package var run: Run
-    /// Reads a file.
     package var read: @Sendable (_ path: String) throws -> Secret
-    /// Returns the paths of the regular files below a directory, sorted, and those of what cannot be read there, such
-    /// as names that are not UTF-8.
+    /// Returns the paths of the regular files below a directory, sorted, and of what cannot be read there.
     package var files: @Sendable (_ directory: String) throws -> (names: [String], unreadable: [String])
     /// Makes a directory in memory that only the user can read, and wipes its files at the end.
     package var withScratch: @Sendable (_ body: (_ directory: String) throws -> Void) throws -> Void
-    /// Writes a new file with mode 0600.
     package var write: @Sendable (_ bytes: Secret, _ path: String) throws -> Void
-    /// Reports the progress, from 0 to 1.
     package var progress: @Sendable (Double) -> Void
 
     package init(
@@ -44,11 +36,7 @@ package struct ImportWorld: Sendable {
             (run, read, files, withScratch, write, progress)
     }
 
-    /// Returns the whole output of a program, up to a limit.
-    ///
-    /// - Parameters:
-    ///   - package: the Debian package that contains the program.
-    ///   - place: the place of its input, for messages.
+    /// Returns the whole output of a program, of a Debian package, up to a limit.
     func output(
         of arguments: [String], _ input: Secret? = nil, limit: Int, package: String, place: String? = nil
     ) throws(ImportError) -> (bytes: Secret, ended: Ended) {

@@ -4,10 +4,7 @@ internal import VaultCrypto
 internal import VaultFormat
 
 extension Item {
-    /// Returns the secret, or a field, with the error of an import.
-    func opened(_ field: String?) throws(ImportError) -> Secret? {
-        do throws(VaultError) { return try openedSecret(field: field) } catch { throw .outside(error) }
-    }
+    func opened(_ field: String?) throws(ImportError) -> Secret? { try outside { try openedSecret(field: field) } }
 
     /// Returns whether the item includes everything that another has besides its secrets; labels may differ.
     func saysAll(of other: Item) throws(ImportError) -> Bool {
@@ -48,8 +45,6 @@ extension Item {
 }
 
 extension ItemChanges {
-    /// The changes that make an imported item of a stored one.
-    ///
     /// - Parameter removing: whether parts that the source no longer has are removed here too.
     init(of existing: Item, to item: Item, removing: Bool) throws(ImportError) {
         self.init(attributes: item.attributes, secret: item.secret)

@@ -11,7 +11,6 @@ extension Login {
 
     /// Returns the item of the entry, and one for each attachment; none for an entry that is only passkeys.
     ///
-    /// - Parameter format: the prefix of ``ItemNames/source``.
     /// - Throws: `.malformed` for an entry that is too large to be imported.
     func items(of format: String, within trust: ImportTrust = ImportTrust()) throws(ImportError) -> [Item] {
         try isOnlyPasskeys ? [] : withStatements(within: trust).withSecretsInPlace().madeItems(of: format)
@@ -40,12 +39,10 @@ extension Login {
         let isLarge =
             given.reduce(notes.utf8.count) { $0 + $1.name.utf8.count + $1.value.utf8.count + 16 }
             > Login.attributesLimit
-        if !booleans.isEmpty {
-            let marked = given.filter {
-                booleans.contains($0.name) && ["true", "false"].contains($0.value) && !$0.name.contains("\n")
-            }
-            if !marked.isEmpty { user[ItemNames.booleans] = marked.map(\.name).joined(separator: "\n") }
+        let marked = given.filter {
+            booleans.contains($0.name) && ["true", "false"].contains($0.value) && !$0.name.contains("\n")
         }
+        if !marked.isEmpty { user[ItemNames.booleans] = marked.map(\.name).joined(separator: "\n") }
         for (name, value) in given {
             // A URL may contain a password.
             let isSecret = name.hasPrefix(ItemNames.url) && Login.hasPassword(value)
@@ -56,9 +53,8 @@ extension Login {
             }
         }
         var attributes: [Attribute: AttributeValue] = [.label: .string(title)]
-        if stated?.hasSecretNotes == true {
-            if !notes.isEmpty { secrets[names.taking(ItemNames.notes)] = try Secret(plain: notes) }
-        } else if isLarge || notes.utf8.count > Login.attributeLimit {
+        let hasLongNotes = isLarge || notes.utf8.count > Login.attributeLimit
+        if stated?.hasSecretNotes == true ? !notes.isEmpty : hasLongNotes {
             secrets[names.taking(ItemNames.notes)] = try Secret(plain: notes)
         } else if !notes.isEmpty {
             attributes[.comment] = .string(notes)
@@ -108,7 +104,6 @@ extension Login {
         return "\(format):\(Login.digest("\(urls.first ?? title)\n\(user)"))"
     }
 
-    /// Returns the values of ``ItemNames/source`` that items of earlier versions may have.
     func earlierSources(of format: String) -> [String] { earlierIDs().map { Login.source(of: format, $0) } }
 
     /// Whether the entry has an identifier or a name: without both, the source says nothing about the account.
@@ -118,10 +113,8 @@ extension Login {
         "\(format):\(id.utf8.count > 200 ? digest(id) : id)"
     }
 
-    /// Returns 16 bytes of a hash, as hexadecimal digits.
     static func digest(_ text: String) -> String { hexadecimal(KeyedHash.shortDigest(text)) }
 
-    /// Returns whether a URL has a password in front of its host.
     private static func hasPassword(_ url: String) -> Bool {
         let bytes = url.utf8.span
         guard let user = URLParts(bytes, trims: true)?.user else { return false }
@@ -135,9 +128,7 @@ extension Login {
         }
     }
 
-    /// Returns whether an item says all of its first URL by its server, protocol, port and path.
-    ///
-    /// - Parameter page: the address that the URL names.
+    /// Returns whether an item says all of its first URL, which names a page, by its server, protocol, port and path.
     private func isAddress(_ url: String, of key: ItemKey, _ page: WebAddress?) -> Bool {
         guard key.itemClass == .internetPassword else { return false }
         return (stated == nil ? page?.text : WebAddress(Item(key)).text) == url
@@ -146,28 +137,24 @@ extension Login {
     /// The key of the item, but for what a file states of it.
     var key: ItemKey { key(urls.first.flatMap { WebAddress($0) }) }
 
-    /// - Parameter page: the address that the first URL names.
     private func key(_ page: WebAddress?) -> ItemKey {
+        func internet(_ attributes: [Attribute: AttributeValue]) -> ItemKey {
+            ItemKey(.internetPassword, attributes.merging([.account: .string(user)]) { first, _ in first })
+        }
         switch address {
         case .service(let service): return .genericPassword(service: service, account: user)
-        case .internet(let attributes):
-            return ItemKey(.internetPassword, attributes.merging([.account: .string(user)]) { first, _ in first })
+        case .internet(let attributes): return internet(attributes)
         case .ofURL:
-            if let page {
-                return ItemKey(
-                    .internetPassword, page.attributes.merging([.account: .string(user)]) { first, _ in first })
-            }
+            if let page { return internet(page.attributes) }
             let service = [title, urls.first ?? "", user].first { !$0.isEmpty } ?? "login"
             return .genericPassword(service: service, account: user)
         }
     }
 }
 
-/// Gives each field and attribute of an item a valid and unique name.
 private struct UniqueNames {
     private var taken: Set<String> = [ItemNames.fingerprint, ItemNames.source, ItemNames.originalKey]
 
-    /// Returns the name unchanged, if it is valid and unused.
     mutating func keeping(_ name: String) -> String {
         (1...255).contains(name.utf8.count) && taken.insert(name).inserted ? name : taking(name)
     }
@@ -187,9 +174,7 @@ private struct UniqueNames {
         let count = name.utf8.count
         if count > 0, count <= 240, name.utf8.allSatisfy({ (0x20..<0x7f).contains($0) }) { return name }
         var text = "".unicodeScalars
-        for scalar in name.unicodeScalars {
-            text.append(scalar.properties.generalCategory == .control ? " " : scalar)
-        }
+        text += name.unicodeScalars.map { $0.properties.generalCategory == .control ? " " : $0 }
         while String(text).utf8.count > 240 { text.removeLast() }
         return text.isEmpty ? "field" : String(text)
     }

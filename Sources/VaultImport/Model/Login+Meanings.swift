@@ -20,8 +20,7 @@ extension Login {
             login.fields[index].name = CXFNames.numbered(ItemNames.otp, count)
         }
         var hasSeed = count > 0
-        for index in login.fields.indices where !hasSeed {
-            guard Login.isSeed(login.fields[index].name, login.fields[index].secret) else { continue }
+        if !hasSeed, let index = login.fields.firstIndex(where: { Login.isSeed($0.name, $0.secret) }) {
             login.fields[index].name = ItemNames.otp
             hasSeed = true
         }
@@ -83,7 +82,6 @@ extension Login {
         return start.hasPrefix("otpauth://") || start.hasPrefix("otpauth-migration:")
     }
 
-    /// Returns whether a value is a seed, by itself or by its name.
     private static func isSeed(_ name: String, _ secret: Secret) -> Bool {
         if secret.withBytes({ OneTimePassword.isURI($0) }) { return true }
         return seedNames.contains(name.lowercased()) && CXFTimeCode.isUsable(secret)

@@ -18,8 +18,7 @@ package struct ImportTrust: Sendable {
             || [.whenUnlocked, .whenUnlockedThisDeviceOnly, .whenPasscodeSetThisDeviceOnly].contains(accessibility)
     }
 
-    /// Returns whether only a backup may bring such an item: programs, units and doors rely on it, or it is an
-    /// application's.
+    /// Whether only a backup may bring such an item: programs rely on it, or it is an application's.
     static func needsBackup(group: String, service: String) -> Bool {
         HiddenItems.contains(group: group) || AccessGroups.isApplication(group)
             || [HiddenItems.collectionService, HiddenItems.browserService].contains(service)
@@ -27,22 +26,22 @@ package struct ImportTrust: Sendable {
 }
 
 extension Login {
-    /// The parts of an item that the file states.
     struct Stated {
         var itemClass: ItemClass?
-        /// The attributes besides the key too; an empty text for those that the item does not have.
-        var attributes: [Attribute: AttributeValue] = [:]
+        /// The parts of the key; an empty text, here and below, for those that the item does not have.
+        var keyParts: [Attribute: AttributeValue] = [:]
+        var texts: [Attribute: AttributeValue] = [:]
+        /// The group, the protection class or access control, and the mark.
+        var protection: [Attribute: AttributeValue] = [:]
         var user: [String: String] = [:]
         var hasSecretNotes = false
         /// The number of statements that the trust does not reach.
         var refused = 0
 
-        /// Returns the key with what is stated of it.
         func key(_ derived: ItemKey, of login: Login) -> ItemKey {
             let itemClass = itemClass ?? derived.itemClass
             var attributes = itemClass == derived.itemClass ? derived.attributes : [.account: .string(login.user)]
-            for (attribute, value) in self.attributes where Stated.keyParts.contains(attribute) {
-                guard attribute.belongs(to: itemClass) else { continue }
+            for (attribute, value) in keyParts where attribute.belongs(to: itemClass) {
                 attributes[attribute] =
                     [.service, .account].contains(attribute) || value.shownText?.isEmpty == false ? value : nil
             }
@@ -50,24 +49,9 @@ extension Login {
             guard attributes[place] != nil else { return derived }
             return ItemKey(itemClass, attributes)
         }
-
-        /// The label and the kind.
-        var texts: [Attribute: AttributeValue] {
-            attributes.filter { [.label, .itemDescription].contains($0.key) }
-        }
-
-        /// The protection class or access control, and the mark.
-        var protection: [Attribute: AttributeValue] {
-            attributes.filter { [.accessGroup, .accessControl, .accessible, .synchronizable].contains($0.key) }
-        }
-
-        private static let keyParts = Statement.attributes.map(\.attribute).filter {
-            ![.label, .itemDescription].contains($0)
-        }
     }
 
-    /// Returns the entry without the statements of the file, of which those that are believed are in ``stated``; any
-    /// other field with a reserved name stays one of the file's own.
+    /// Returns the entry without the statements of the file, of which those that are believed are in ``stated``.
     func withStatements(within trust: ImportTrust) throws(ImportError) -> Login {
         func isStatement(_ name: String) -> Bool {
             name.hasPrefix(ItemNames.prefix) && (trust.isBackup || Statement.all.contains(name))
@@ -96,13 +80,17 @@ extension Login {
             ["generic": .genericPassword, "internet": .internetPassword][given[Statement.itemClass] ?? ""]
         for (name, attribute) in Statement.attributes {
             guard let value = given[name] else { continue }
-            stated.attributes[attribute] = attribute == .port ? .number(Int64(UInt16(value) ?? 0)) : .string(value)
+            if [.label, .itemDescription].contains(attribute) {
+                stated.texts[attribute] = .string(value)
+            } else {
+                stated.keyParts[attribute] = attribute == .port ? .number(Int64(UInt16(value) ?? 0)) : .string(value)
+            }
         }
         stated.take(given, within: trust)
         stated.hasSecretNotes = given[Statement.notes] == "field"
         if let folder = given[Statement.folder] { login.folder = folder }
         if given[Statement.urls] == "derived", urls.count == 1 { login.urls = [] }
-        if stated.attributes[.itemDescription] != nil { login.kind = nil }
+        if stated.texts[.itemDescription] != nil { login.kind = nil }
         if let form = given[Statement.notes] { try login.takeNotes(isOpen: form == "open") }
         let open = Set(Statement.names(given[Statement.open] ?? ""))
         login.fields.removeAll { name, secret in
@@ -160,13 +148,13 @@ extension Login.Stated {
         refused = asked == accessibility ? 0 : 1
         if let bits = given[Statement.presence].flatMap({ UInt64($0) }) {
             let control = AccessControl(accessibility, constraints: bits)
-            attributes[.accessControl] = .data(control.encoded)
+            protection[.accessControl] = .data(control.encoded)
         } else if given[Statement.accessible] != nil {
-            attributes[.accessible] = .string(accessibility.rawValue)
+            protection[.accessible] = .string(accessibility.rawValue)
         }
-        if given[Statement.synchronizable] == "1" { attributes[.synchronizable] = .number(1) }
+        if given[Statement.synchronizable] == "1" { protection[.synchronizable] = .number(1) }
         if let group = given[Statement.group], !group.isEmpty {
-            if trust.group == nil { attributes[.accessGroup] = .string(group) } else { refused += 1 }
+            if trust.group == nil { protection[.accessGroup] = .string(group) } else { refused += 1 }
         }
         for name in Statement.unchanged { user[name] = given[name] }
         if let made = user[ItemNames.made], Maker(rawValue: String(made.prefix { $0 != ":" })) == nil {

@@ -5,14 +5,12 @@ package import VaultCrypto
 
 /// An entry of another product.
 ///
-/// Size: the properties are the parts that products have in common, each of which a reader of a format fills or leaves
-/// empty.
+/// Size: the properties are the parts that products have in common; a format may leave each of them empty.
 package struct Login: Sendable {
     /// The address of an entry, where its URL does not determine it.
     package enum Address: Sendable {
         /// An internet password of the first URL, if it names a host, else a generic password of the title.
         case ofURL
-        /// A generic password with this service.
         case service(String)
         /// An internet password with these attributes, including a server.
         case internet([Attribute: AttributeValue])
@@ -27,15 +25,13 @@ package struct Login: Sendable {
 
     package struct OlderPassword: Sendable {
         package var password: Secret
-        /// The start of its use.
         package var since: Date?
     }
 
     /// An identifier that the source gives the entry, stable across imports; empty if it has none: the entry is then
     /// identified by its page, else its title, and its user, never by its position.
     package var id: String
-    /// Returns the identifiers that earlier versions of this product gave to such an entry; called only if the vault
-    /// has items of the source that no present identifier is for.
+    /// Returns the identifiers of earlier versions, if the vault has items of the source without a present one.
     package var earlierIDs: @Sendable () -> [String] = { [] }
     /// The place for messages, such as "line 3" or "entry 12"; not an attribute.
     package var place: String
@@ -43,18 +39,14 @@ package struct Login: Sendable {
     package var title = ""
     package var user = ""
     package var urls: [String] = []
-    /// The folder, with slashes between its levels.
     package var folder = ""
     package var notes = ""
-    /// The kind of the entry, if it is not a login.
     package var kind: String?
     package var password: Secret?
     /// The secrets besides the password, in the order of the source.
     package var fields: [(name: String, secret: Secret)] = []
-    /// Further attributes, in the order of the source.
     package var attributes: [(name: String, value: String)] = []
-    /// Whether programs rely on the names of attributes, which therefore stay unchanged, except those that begin with
-    /// `vault.`.
+    /// Whether programs rely on the names of attributes: those that do not begin with `vault.` stay unchanged.
     package var keepsAttributeNames = false
     /// The content type of the password, as stated by its program (RFC 2045, 5.1); `nil` for text.
     package var contentType: String?
@@ -70,16 +62,13 @@ package struct Login: Sendable {
     package var collection: String?
     /// The attributes that earlier versions gave to such an entry in place of its own.
     package var earlierAttributes: [String: String] = [:]
-    /// The times of creation and last change at the source.
     package var created: Date?
     package var modified: Date?
-    /// The number of older versions at the source.
     package var olderVersions = 0
     /// The passwords of the versions with a different one, oldest first.
     package var olderPasswords: [OlderPassword] = []
 
-    /// - Parameter position: the position in the source, by which earlier versions identified an entry without an
-    ///   identifier.
+    /// - Parameter position: the identifier that earlier versions gave to an entry without one.
     init(id: String?, place: String, position: Int) {
         self.init(id: id ?? "", place: place)
         if self.id.isEmpty { earlierIDs = { [String(position)] } }
@@ -91,18 +80,14 @@ package struct Login: Sendable {
         if let secret, !secret.isEmpty { fields.append((name, secret)) }
     }
 
-    /// - Parameters:
-    ///   - entries: oldest first.
-    ///   - end: returns the end of an entry's use.
-    mutating func addHistory(
-        _ entries: [JSONValue], password: String, end: (JSONValue) -> Date?
-    ) throws(ImportError) {
+    mutating func addHistory(_ entries: [JSONValue], password: String, end: (JSONValue) -> Date?) throws(ImportError) {
         olderVersions = entries.count
+        let ended = entries.map { (entry: $0, end: end($0)) }
         var since = created
-        for entry in entries {
+        for (entry, end) in ended.sorted(by: { $0.end ?? .distantPast < $1.end ?? .distantPast }) {
             guard let password = try entry[password]?.secret() else { continue }
             olderPasswords.append(OlderPassword(password: password, since: since))
-            since = end(entry)
+            since = end
         }
     }
 
@@ -118,28 +103,22 @@ package struct Login: Sendable {
     }
 }
 
-/// The result of reading a format.
 package struct ImportedLogins: Sendable {
     package var logins: [Login] = []
-    /// The entries that cannot be imported, each with the reason.
     package var skipped: [(place: String, reason: String)] = []
     /// The numbers of parts that are not imported, by name, and of those without content of their own, such as icons.
     package internal(set) var lost: [String: Int] = [:]
     package internal(set) var looks: [String: Int] = [:]
-    /// Further things to report of the source as a whole.
     package internal(set) var remarks: [String] = []
+    /// The product that a file names, if its format is of several.
+    package internal(set) var product: String?
     /// Whether reading them needed a passphrase.
     package internal(set) var wereEncrypted = false
 
     package init() {}
 
     /// - Parameter reason: may contain names from the source, of any length.
-    mutating func skip(_ place: String, _ reason: String) {
-        skipped.append((place, ImportedLogins.bounded(reason)))
-    }
+    mutating func skip(_ place: String, _ reason: String) { skipped.append((place, ImportedLogins.bounded(reason))) }
 
-    /// Returns the beginning of a text from the source that may have any length.
-    static func bounded(_ text: String) -> String {
-        String(String.UnicodeScalarView(text.unicodeScalars.prefix(300)))
-    }
+    static func bounded(_ text: String) -> String { String(String.UnicodeScalarView(text.unicodeScalars.prefix(300))) }
 }

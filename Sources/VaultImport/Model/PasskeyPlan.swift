@@ -3,46 +3,31 @@ internal import FoundationEssentials
 internal import Vault
 internal import VaultFormat
 
-/// The passkeys that an import would add, complete or replace. A site registers a passkey once and for all, so that
-/// only another key under the same identifier makes a difference.
+/// The passkeys that an import would add, complete or replace: only another key under an identifier is another one.
 struct PasskeyPlan {
-    /// The identity of a passkey.
-    private struct Identity: Hashable {
-        let relyingParty: String
-        let credentialID: [UInt8]
-
-        init(_ passkey: Passkey) { (relyingParty, credentialID) = (passkey.relyingParty, passkey.credentialID) }
-    }
-
     private let store: any ItemStore
     private let group: String?
     private let replaces: Bool
-    /// The passkeys of the vault, and those of this import.
-    private var known: [Identity: Passkey] = [:]
+    /// The passkeys of the vault and the import, by their sites and identifiers.
+    private var known: [[UInt8]: Passkey] = [:]
     private var additions: [Item] = []
-    private var completions: [(record: ItemRecord, changes: ItemChanges)] = []
-    private var replacements: [(old: Query, new: Item)] = []
+    private var changes: [() throws -> Void] = []
 
-    /// - Parameters:
-    ///   - group: the access group of added passkeys.
-    ///   - replaces: whether the source takes precedence.
     init(in store: any ItemStore, group: String?, replaces: Bool) throws(ImportError) {
         (self.store, self.group, self.replaces) = (store, group, replaces)
-        do throws(VaultError) {
-            for passkey in try store.passkeys(of: nil) { known[Identity(passkey)] = passkey }
-        } catch { throw .outside(error) }
+        for passkey in try outside({ try store.passkeys(of: nil) }) { known[PasskeyPlan.identity(passkey)] = passkey }
     }
 
-    /// The number of planned changes.
-    var count: Int { additions.count + completions.count + replacements.count }
+    var count: Int { additions.count + changes.count }
 
-    /// - Parameters:
-    ///   - source: the value of ``ItemNames/source``.
-    ///   - created: the time of creation at the source.
+    private static func identity(_ passkey: Passkey) -> [UInt8] {
+        Array(passkey.relyingParty.utf8) + [0] + passkey.credentialID
+    }
+
     mutating func plan(
         _ portable: PortablePasskey, source: String, created: Date?
     ) -> (outcome: ImportReport.Outcome, reason: String?) {
-        let identity = Identity(portable.passkey)
+        let identity = PasskeyPlan.identity(portable.passkey)
         var portable = portable
         let reason =
             portable.keepFittingStatements() ? nil : "without statements of its source that an item has no room for"
@@ -60,14 +45,15 @@ struct PasskeyPlan {
                 return (.unchanged, nil)
             }
             known[identity] = portable.passkey
-            completions.append((record, changes))
+            self.changes.append { [store] in try store.update(record, with: changes) }
             return (.updated, nil)
         }
         guard replaces, let record = existing.item.record else {
             return (.differs, "another passkey has its identifier, and another key")
         }
         known[identity] = portable.passkey
-        replacements.append((Query(persistentReference: record.persistentReference), item))
+        let old = Query(persistentReference: record.persistentReference)
+        changes.append { [store] in try store.store([item], replacing: false, deleting: [old]) }
         return (.updated, reason)
     }
 
@@ -75,8 +61,7 @@ struct PasskeyPlan {
     func carryOut() throws(ImportError) {
         try outside {
             if !additions.isEmpty { try store.store(additions, replacing: false) }
-            for (record, changes) in completions { try store.update(record, with: changes) }
-            for (old, new) in replacements { try store.store([new], replacing: false, deleting: [old]) }
+            for change in changes { try change() }
         }
     }
 }

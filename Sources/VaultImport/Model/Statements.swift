@@ -29,14 +29,12 @@ enum Statement {
     static let kind = "vault.kind"
     static let folder = "vault.folder"
 
-    /// The parts of the key, and the texts beside it.
     static let attributes: [(name: String, attribute: Attribute)] = [
         (service, .service), ("vault.account", .account), ("vault.server", .server),
         ("vault.protocol", .protocolName), ("vault.port", .port), ("vault.path", .path), (domain, .securityDomain),
         ("vault.authentication", .authenticationType), ("vault.label", .label), (kind, .itemDescription),
     ]
 
-    /// The attributes that go and come unchanged.
     static let unchanged = [
         ItemNames.made, ItemNames.programAttributes, ItemNames.originalKey, ItemNames.contentType,
     ]
@@ -46,11 +44,7 @@ enum Statement {
             + unchanged
             + attributes.map(\.name))
 
-    /// Returns the statements about an item.
-    ///
-    /// - Parameters:
-    ///   - login: the entry as an import reads it, but for the statements.
-    ///   - hasOwnURLs: whether the URLs are the item's own.
+    /// - Parameter login: the entry as an import reads it, but for the statements.
     static func about(_ item: Item, readAs login: Login, hasOwnURLs: Bool) -> [(name: String, value: String)] {
         var stated: [(name: String, value: String)] = []
         var absent: [String] = []
@@ -112,7 +106,6 @@ enum Statement {
     /// Stands for the password among the names of fields, none of which is empty.
     static let password = ""
 
-    /// Returns names as a text in one line.
     static func text(_ names: some Sequence<String>) -> String {
         names.map { $0.isEmpty ? "=" : PercentCoding.encoded($0) }.joined(separator: " ")
     }
@@ -122,7 +115,6 @@ enum Statement {
         text.split(whereSeparator: \.isWhitespace).compactMap { $0 == "=" ? "" : PercentCoding.decoded($0) }
     }
 
-    /// The group of items for which nothing is stated.
     static let usualGroup = "default"
 }
 
@@ -149,10 +141,8 @@ enum CustomName {
         return ItemNames.isReserved(String(rest))
     }
 
-    /// Returns the name of an item's attribute.
     static func kept(_ name: String) -> String { isEscaped(name) ? ItemNames.custom + name : name }
 
-    /// Returns the name in a file.
     static func shown(_ name: String) -> String {
         guard name.hasPrefix(ItemNames.custom) else { return name }
         let shown = String(name.dropFirst(ItemNames.custom.count))
@@ -161,6 +151,5 @@ enum CustomName {
 }
 
 extension Maker {
-    /// Returns the value of ``ItemNames/made`` for an item that is imported from a format.
     static func of(importFrom format: String) -> String { "\(Maker.imported.rawValue):\(format)" }
 }

@@ -4,102 +4,72 @@ internal import VaultFormat
 
 /// The items of the vault that an import may meet.
 struct StoredItems {
-    /// The items that are imported in the format, by their source.
     private(set) var imported: [String: Item] = [:]
     /// The keys in use: by an item of the vault, or (`nil`) by one to be added.
-    var keys: [ImportKey: Item?] = [:]
+    var keys: [[String]: Item?] = [:]
     let items: [Item]
-    /// The prefix of sources.
     private let ours: String
-    /// The items by what every format says of them, once they are asked for.
-    private var faces: [Face: [Item]]?
-    /// The items that belong to an entry already.
+    private var faces: [[String?]: [Item]]?
     private var taken: Set<[UInt8]> = []
 
-    /// What every format says of an item, but for the title, which one leaves out.
-    private struct Face: Hashable {
-        let title: String
-        let user: String
-        let url: String?
-    }
-
-    /// - Parameters:
-    ///   - format: the prefix of sources.
-    ///   - group: the group whose items count before others of the same source.
-    ///   - isAlone: whether the items of other groups do not count at all.
+    /// - Parameter group: the group whose items count before others of the same source, or alone.
     init(_ store: any ItemStore, of format: String, preferring group: String?, isAlone: Bool) throws(ImportError) {
         ours = format + ":"
         var all: [Item] = []
         for itemClass in [ItemClass.genericPassword, .internetPassword] {
             var query = Query(itemClass)
             if isAlone { query.attributes[.accessGroup] = group.map(AttributeValue.string) }
-            do throws(VaultError) { all += try store.copyMatching(query) } catch {
-                guard error == .itemNotFound else { throw .outside(error) }
-            }
+            all += try outside { try store.allMatching(query) }
         }
         items = all
         for item in all {
-            keys[ImportKey(item)] = .some(item)
+            keys[item.importKey] = .some(item)
             guard let source = item.userAttributes[ItemNames.source], source.hasPrefix(ours) else { continue }
             if imported[source]?[.accessGroup]?.text != group || imported[source] == nil { imported[source] = item }
         }
     }
 
-    /// Marks an item as that of an entry.
     mutating func take(_ item: Item) {
         if let record = item.record { taken.insert(record.persistentReference) }
     }
 
-    /// Returns whether the vault has the item from elsewhere, under this key or as far as any format tells, with all
-    /// that it says.
-    ///
-    /// - Parameter login: the entry of the item.
+    /// Returns whether the vault has all of the item from elsewhere, under its key, or one that looks the same.
     mutating func hasTwin(of item: Item, _ login: Login) throws(ImportError) -> Bool {
         guard !items.isEmpty else { return false }
-        if let other = keys[ImportKey(item)], let other, try isTwin(other, of: item) { return true }
+        if let other = keys[item.importKey], let other, try isTwin(other, of: item) { return true }
         let faces = faces ?? StoredItems.faces(of: items)
         self.faces = faces
-        for other in faces[Face(title: login.title, user: login.user, url: login.urls.first)] ?? [] {
-            if try isTwin(other, of: item) { return true }
-        }
+        let face: [String?] = [login.title, login.user, login.urls.first]
+        for other in faces[face] ?? [] where try isTwin(other, of: item) { return true }
         return false
     }
 
-    private static func faces(of items: [Item]) -> [Face: [Item]] {
-        var faces: [Face: [Item]] = [:]
+    /// Returns the items by what every format says of them, but for the title, which one leaves out.
+    private static func faces(of items: [Item]) -> [[String?]: [Item]] {
+        var faces: [[String?]: [Item]] = [:]
         for item in items {
             let face = ItemFace(item)
-            let (user, url) = (face.user, face.urls.first)
-            for title in [face.title, ""] { faces[Face(title: title, user: user, url: url), default: []].append(item) }
+            for title in [face.title, ""] { faces[[title, face.user, face.urls.first], default: []].append(item) }
         }
         return faces
     }
 
     private func isTwin(_ other: Item, of item: Item) throws(ImportError) -> Bool {
         guard let record = other.record, !taken.contains(record.persistentReference),
-            other.userAttributes[ItemNames.source]?.hasPrefix(ours) != true
+            other.userAttributes[ItemNames.source]?.hasPrefix(ours) != true, try other.saysAll(of: item)
         else { return false }
-        guard try other.saysAll(of: item) else { return false }
         return try other.hasSecrets(of: item)
     }
 }
 
-/// A text that is unique for each item of a group, close enough to the vault's own key for planning.
-struct ImportKey: Hashable {
-    private let parts: [String]
-
-    init(_ item: Item) {
+extension Item {
+    /// The texts that are unique for each item, close enough to the vault's own key for planning.
+    var importKey: [String] {
         let attributes: [Attribute] =
-            item.itemClass == .genericPassword
+            itemClass == .genericPassword
             ? [.service, .account]
             : [.server, .account, .protocolName, .port, .path, .securityDomain, .authenticationType]
-        parts =
-            [item.itemClass.rawValue, item[.accessGroup]?.text ?? Statement.usualGroup]
-            + attributes.map { ImportKey.text(item[$0]) }
-    }
-
-    private static func text(_ value: AttributeValue?) -> String {
-        if case .number(let number) = value { return number == 0 ? "" : String(number) }
-        return value?.text ?? ""
+        return [itemClass.rawValue, self[.accessGroup]?.text ?? Statement.usualGroup]
+            + attributes.map { self[$0]?.shownText ?? "" }
     }
 }
