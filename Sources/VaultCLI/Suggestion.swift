@@ -106,9 +106,9 @@ enum Suggestion {
     /// Returns the format with a name, for a command that takes one.
     static func format<F: FormatName>(_ name: String?, of command: String, as _: F.Type = F.self) throws -> F? {
         guard let name else { return nil }
-        guard let format = F(rawValue: name) else {
+        guard let format = F.named(name) else {
             throw CommandError.usage(
-                "no such format" + question(closest(to: name, among: F.allCases.map(\.rawValue))),
+                "no such format" + question(closest(to: name, among: F.all.map(\.name))),
                 hint: "'vault help \(command)' lists them")
         }
         return format
@@ -151,19 +151,23 @@ enum Suggestion {
     }
 }
 
-/// The names of formats that a command takes as an argument.
-protocol FormatName: RawRepresentable<String>, CaseIterable {
+/// A format that a command takes as an argument.
+protocol FormatName {
+    static var all: [Self] { get }
+    var name: String { get }
     /// The description, for users who look for their format.
     var meaning: String { get }
 }
 
 extension FormatName {
+    static func named(_ name: String) -> Self? { all.first { $0.name == name } }
+
     /// The names with their descriptions, one line each, or several of which the first begins with the name.
     static var list: String {
-        let names = allCases.map(\.rawValue.count).max() ?? 0
+        let names = all.map(\.name.count).max() ?? 0
         let (indent, width) = (names + 4, 78)
-        return allCases.map { format in
-            let name = "  " + format.rawValue
+        return all.map { format in
+            let name = "  " + format.name
             var (lines, line) = ([String](), name + String(repeating: " ", count: indent - name.count))
             for word in format.meaning.split(separator: " ") {
                 if line.count > indent, line.count + word.count + 1 > width {

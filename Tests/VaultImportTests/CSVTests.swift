@@ -84,9 +84,9 @@ struct CSVTests {
         ),
     ])
     func `the header tells whose it is`(_ product: String, _ text: String) throws {
-        let (imported, found) = try CSVLogins.logins(Document(text: text))
+        let imported = try CSVLogins.logins(Document(text: text))
         let login = try #require(imported.logins.first)
-        #expect(found == product && imported.logins.count == 1)
+        #expect(imported.product == product && imported.logins.count == 1)
         #expect(
             login.user == "ada" && login.password?.text == "pw"
                 && login.urls.first?.hasPrefix("https://example.com") == true)
@@ -98,7 +98,7 @@ struct CSVTests {
         #expect(
             flaw { _ = try CSVLogins.logins(Document(text: "a,b\n1,2\n")) }
                 == "the header in line 1 is no product's that is known")
-        let imported = try CSVLogins.logins(Document(text: "name,url,username,password\na,b,c\nx,y,z,pw\n")).logins
+        let imported = try CSVLogins.logins(Document(text: "name,url,username,password\na,b,c\nx,y,z,pw\n"))
         #expect(imported.logins.map { $0.password?.text } == ["pw"])
         #expect(
             imported.skipped.map { "\($0.place): \($0.reason)" } == ["line 2: it has 3 fields, and the header has 4"])
@@ -107,7 +107,7 @@ struct CSVTests {
 
     @Test func `LastPass's notes are no logins of a page`() throws {
         let text = "url,username,password,totp,extra,name,grouping,fav\nhttp://sn,,,,the note,My note,,0\n"
-        let login = try #require(try CSVLogins.logins(Document(text: text)).logins.logins.first)
+        let login = try #require(try CSVLogins.logins(Document(text: text)).logins.first)
         #expect(login.kind == "secure note" && login.password?.text == "the note" && login.urls.isEmpty)
     }
 
@@ -117,7 +117,7 @@ struct CSVTests {
         let rows = folders.enumerated().map { "https://host\($0).example,ada,pw,,,Example,\($1),0" }
         let text = ([header] + rows).joined(separator: "\n") + "\n"
         let vault = try Vault.inMemory(accessGroups: .standard)
-        let imported = try CSVLogins.logins(Document(text: text)).logins
+        let imported = try CSVLogins.logins(Document(text: text))
         #expect(imported.logins.map(\.folder) == ["Work/Mail/Old", "Work", "", "/a/"])
         try imported.stored(in: vault, of: "lastpass")
         #expect(try vault.all().map { $0.userAttributes["folder"] } == ["Work/Mail/Old", "Work", nil, "/a/"])
@@ -131,7 +131,7 @@ struct CSVTests {
         let other = try CSVLogins.logins(
             Document(
                 text: "Group,Title,Username,Password,URL,Notes,TOTP,Icon,Last Modified,Created\nA\\B,t,u,p,,,,0,,\n"))
-        #expect(other.logins.logins.map(\.folder) == ["A\\B"])
+        #expect(other.logins.map(\.folder) == ["A\\B"])
     }
 
     @Test func `a file of Proton Pass has users, seeds, vaults and kinds`() throws {
@@ -142,8 +142,8 @@ struct CSVTests {
             + "login,B,https://a.example/?x=1&y=2,,b@x.example,,pw2,,,1700000000,1700000000,\n"
             + "note,Memo,,,,,,the note,,1,1,Personal\n"
             + "creditCard,Visa,,,,,,\"{\"\"number\"\":\"\"4111\"\"}\",,1,1,\n"
-        let (imported, product) = try CSVLogins.logins(Document(text: text))
-        #expect(product == "protonpass" && imported.skipped.isEmpty && imported.remarks.isEmpty)
+        let imported = try CSVLogins.logins(Document(text: text))
+        #expect(imported.product == "protonpass" && imported.skipped.isEmpty && imported.remarks.isEmpty)
         let (first, second, note, card) = (
             imported.logins[0], imported.logins[1], imported.logins[2], imported.logins[3]
         )
@@ -168,8 +168,8 @@ struct CSVTests {
             + #"A,https://a.example/,"[""https://b.example""]",ada,pw,n,,,,,,,Web/Mail,,,,,,,,,,password,"# + custom
             + "\n"
             + "Visa,,,,,,Ada L,4111,123,99,10/30,8000,,,,,,,,,,,credit_card,\n"
-        let (imported, product) = try CSVLogins.logins(Document(text: text))
-        #expect(product == "nordpass" && imported.remarks.isEmpty && imported.logins.count == 2)
+        let imported = try CSVLogins.logins(Document(text: text))
+        #expect(imported.product == "nordpass" && imported.remarks.isEmpty && imported.logins.count == 2)
         #expect(imported.skipped.isEmpty && imported.looks.values.map { $0 } == [1])
         let (login, card) = (imported.logins[0], imported.logins[1])
         #expect(login.urls == ["https://a.example/", "https://b.example"] && login.folder == "Web/Mail")
@@ -204,9 +204,9 @@ struct CSVTests {
         ),
     ])
     func `further products, and common names of columns, are understood`(_ product: String, _ text: String) throws {
-        let (imported, found) = try CSVLogins.logins(Document(text: text))
+        let imported = try CSVLogins.logins(Document(text: text))
         let login = try #require(imported.logins.first)
-        #expect(found == product && imported.remarks.isEmpty)
+        #expect(imported.product == product && imported.remarks.isEmpty)
         #expect(login.user == "ada" && login.password?.text == "pw" && login.urls == ["https://example.com"])
         #expect(login.title == "Example" && login.notes == "n")
         #expect(product == "keepass" || login.folder == "Web")
@@ -218,9 +218,9 @@ struct CSVTests {
         throws
     {
         let text = "name,url,username,password,note,totp,folder,color\nA,https://a.example,ada,pw,n,S,Web,blue\n"
-        let (imported, product) = try CSVLogins.logins(Document(text: text))
+        let imported = try CSVLogins.logins(Document(text: text))
         let login = try #require(imported.logins.first)
-        #expect(product == "chrome" && login.folder == "Web" && login.texts == ["otp": "S", "color": "blue"])
+        #expect(imported.product == "chrome" && login.folder == "Web" && login.texts == ["otp": "S", "color": "blue"])
         #expect(imported.remarks == ["the column 'color' is not known: its values are fields"])
         // A file without a header may have a password in its first line, which no message repeats.
         let flaw = flaw { _ = try CSVLogins.logins(Document(text: "Web,Example,ada,pw,https://a.example\n")) }
@@ -244,18 +244,18 @@ struct CSVTests {
             }.joined(separator: ",")
         }
         let text = ([header] + (1...3).map(row)).joined(separator: "\r\n") + "\r\n"
-        let first = try CSVLogins.logins(Document(text: text)).logins
+        let first = try CSVLogins.logins(Document(text: text))
         let vault = try Vault.inMemory(accessGroups: .standard)
         #expect(try first.stored(in: vault, of: product).counts == "added 3")
         var entries = try ExportedEntries(try vault.all())
         let written = try CSVExport.text(&entries, for: layout)
         let again = try CSVLogins.logins(Document(written))
-        #expect(again.product == product && again.logins.logins.count == 3)
-        for (one, other) in zip(first.logins, again.logins.logins) {
+        #expect(again.product == product && again.logins.count == 3)
+        for (one, other) in zip(first.logins, again.logins) {
             #expect(one.user == other.user && one.password?.text == other.password?.text && one.urls == other.urls)
             #expect(one.notes == other.notes && one.texts == other.texts && one.named == other.named)
             #expect(one.folder == other.folder && (product == "firefox" || one.title == other.title))
         }
-        #expect(try again.logins.stored(in: vault, of: product).counts == "unchanged 3")
+        #expect(try again.stored(in: vault, of: product).counts == "unchanged 3")
     }
 }

@@ -74,9 +74,9 @@ enum FuzzedImport: UInt8, CaseIterable {
         let document = try Document(text)
         switch self {
         case .csv:
-            return try comeBack(CSVLogins.logins(document).logins) { entries in
+            return try comeBack(CSVLogins.logins(document)) { entries in
                 guard let layout = CSVLayout.named("apple") else { return 0 }
-                return try CSVLogins.logins(Document(CSVExport.text(&entries, for: layout))).logins.logins.count
+                return try CSVLogins.logins(Document(CSVExport.text(&entries, for: layout))).logins.count
             }
         case .bitwarden:
             return try comeBack(Bitwarden.logins(document) { throw ImportError.wrongPassphrase }) { entries in
@@ -92,7 +92,7 @@ enum FuzzedImport: UInt8, CaseIterable {
         case .otpauth: return try comeBack(OTPAuth.logins(document)) { _ in nil }
         case .environment: return try comeBack(EnvironmentVariables.logins(document, service: "s")) { _ in nil }
         default:
-            let format = Plaintext.allCases[Int(rawValue - FuzzedImport.gitCredentials.rawValue)]
+            let format = Plaintext.all[Int(rawValue - FuzzedImport.gitCredentials.rawValue)]
             let found = try format.logins(document)
             let ranges = found.ranges.flatMap { $0 }
             guard ranges.allSatisfy({ $0.lowerBound >= 0 && $0.upperBound <= document.count }) else { return false }

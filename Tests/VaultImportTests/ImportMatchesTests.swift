@@ -118,7 +118,7 @@ struct ImportMatchesTests {
         [(format: String, first: String, second: String, read: @Sendable (String) throws -> ImportedLogins)] = [
             (
                 "chrome", "A,https://x.example/,ada,one\n", "A,https://x.example/,ada,two\n",
-                { try CSVLogins.logins(Document(text: "name,url,username,password\n" + $0)).logins }
+                { try CSVLogins.logins(Document(text: "name,url,username,password\n" + $0)) }
             ),
             (
                 "netrc", "machine x login ada password one\n", "machine x login ada password two\n",
@@ -194,7 +194,7 @@ struct ImportMatchesTests {
 
     @Test func `rows of one page and user are told apart by title, and those of earlier versions found`() throws {
         func read(_ rows: String...) throws -> ImportedLogins {
-            try CSVLogins.logins(Document(text: "name,url,username,password\n" + rows.joined(separator: "\n"))).logins
+            try CSVLogins.logins(Document(text: "name,url,username,password\n" + rows.joined(separator: "\n")))
         }
         let page = "https://x.example/"
         func row(_ title: String, _ password: String) -> String { "\(title),\(page),ada,\(password)" }

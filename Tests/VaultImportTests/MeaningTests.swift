@@ -101,7 +101,7 @@ struct MeaningTests {
                 text: #"{"accounts": [{"vaults": [{"items": [{"uuid": "a", "overview": {"title": "x"}, "details": "#
                     + #"{"sections": [{"fields": [{"title": "code", "value": {"string": "\#(Self.uri)"}}]}]}}]}]}]}"#)
         ) { _ in .absent }
-        let csv = try CSVLogins.logins(Document(text: "name,url,username,password,note\nx,,ada,,\(Self.uri)\n")).logins
+        let csv = try CSVLogins.logins(Document(text: "name,url,username,password,note\nx,,ada,,\(Self.uri)\n"))
         let keePass = try KeePassXML()
         try keePass.parse { take in
             let strings = ImportSamples.string("code", Self.uri.replacing("&", with: "&amp;"))

@@ -45,8 +45,8 @@ enum Road: String, CaseIterable {
         case .pass: logins = try passed(&entries)
         default:
             let layout = CSVLayout.named(rawValue) ?? CSVLayout.all[0]
-            let (read, product) = try CSVLogins.logins(Document(CSVExport.text(&entries, for: layout)))
-            return (read, product, entries)
+            let read = try CSVLogins.logins(Document(CSVExport.text(&entries, for: layout)))
+            return (read, read.product ?? "", entries)
         }
         return (logins, rawValue, entries)
     }

@@ -56,8 +56,8 @@ struct PlaintextTests {
         // The rest contains no further logins.
         if let left { #expect(try format.logins(Document(left)).imported.logins.isEmpty) }
         let vault = try Vault.inMemory(accessGroups: .standard)
-        #expect(try found.imported.stored(in: vault, of: format.rawValue).count(.added) == expected.count)
-        #expect(try found.imported.stored(in: vault, of: format.rawValue).count(.unchanged) == expected.count)
+        #expect(try found.imported.stored(in: vault, of: format.name).count(.added) == expected.count)
+        #expect(try found.imported.stored(in: vault, of: format.name).count(.unchanged) == expected.count)
     }
 
     @Test func `two tokens of a host both come, and of docker's the one that counts`() throws {

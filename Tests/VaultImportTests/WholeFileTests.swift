@@ -141,7 +141,7 @@ struct WholeFileTests {
         let header = layout.columns.map(\.name).joined(separator: ",") + ",unknown"
         return Sample(
             format: layout.product, text: header + "\n" + cells.joined(separator: ",") + ",SplantUnknown\n"
-        ) { try CSVLogins.logins($0).logins }
+        ) { try CSVLogins.logins($0) }
     }
 
     private static let lists: [Sample] = [
@@ -196,7 +196,7 @@ struct WholeFileTests {
     static let all =
         [bitwarden, onePassword, cxf, keePass] + csv + lists
         + plaintext.map { format, text in
-            Sample(format: format.rawValue, text: text) { try format.logins($0).imported }
+            Sample(format: format.name, text: text) { try format.logins($0).imported }
         }
 
     @Test(arguments: all) func `every value is in an item, or in the report, and no secret is visible`(_ sample: Sample)

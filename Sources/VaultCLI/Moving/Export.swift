@@ -6,8 +6,11 @@ internal import VaultCrypto
 internal import VaultImport
 
 /// The formats of an export.
-enum ExportFormat: String, FormatName {
+enum ExportFormat: String, FormatName, CaseIterable {
     case kdbx, bitwarden, cxf, csv, pass
+
+    static let all = allCases
+    var name: String { rawValue }
 
     var meaning: String {
         switch self {

@@ -28,7 +28,7 @@ struct Import: ParsableCommand {
 
     @Argument(
         help: ArgumentHelp("The format of the source.", valueName: "format"),
-        completion: .list(ImportFormat.allCases.map(\.rawValue)))
+        completion: .list(ImportFormat.all.map(\.name)))
     var formatName: String?
 
     @Argument(help: "The file or directory; - for standard input.", completion: .file())
@@ -68,10 +68,9 @@ struct Import: ParsableCommand {
     @OptionGroup var confirmation: ConfirmationOption
     @OptionGroup var passphrase: FilePassphraseOptions
 
-    /// Returns the named format, or that of the named file.
     private func format() throws -> ImportFormat? {
         guard let path = loneFile else { return try Suggestion.format(formatName, of: "import") }
-        guard let format = try ImportGuess.format(of: path) else {
+        guard let format = try ImportFormat.guessed(from: path) else {
             throw CommandError.usage(
                 "cannot recognize the format of '\(path.printable)'",
                 hint: "'vault help import' lists the formats to name before it")
@@ -79,8 +78,7 @@ struct Import: ParsableCommand {
         return format
     }
 
-    /// The file that is given instead of a format.
-    private var loneFile: String? { formatName.flatMap { file == nil && ImportGuess.isFile($0) ? $0 : nil } }
+    private var loneFile: String? { formatName.flatMap { file == nil && ImportFormat.isFile($0) ? $0 : nil } }
 
     func validate() throws {
         // An unknown format is reported when the command runs, with a suggestion.
@@ -88,24 +86,21 @@ struct Import: ParsableCommand {
         guard (formatName == nil) != (files == nil) else {
             throw ValidationError("a format, or --files DIRECTORY, is missing")
         }
-        guard format != .plaintext || file == nil else {
-            throw ValidationError("'plaintext' takes no file: name the program's format, such as 'netrc'")
-        }
-        guard format != .secretService || file == nil else {
-            throw ValidationError("'secret-service' takes no file: it asks the keyring of the session")
+        if let format, let reason = format.noFile, file != nil {
+            throw ValidationError("'\(format.name)' takes no file: \(reason)")
         }
         guard (0...1000).contains(history) else { throw ValidationError("--history takes 0 to 1000") }
-        guard history == 0 || [.kdbx, .bitwarden, .onePassword].contains(format) else {
+        guard history == 0 || format?.hasHistory == true else {
             throw ValidationError("--history goes with kdbx, bitwarden and 1pux")
         }
         guard files == nil || !(dryRun || json || asBackup) else {
             throw ValidationError("--dry-run, --json and --as-backup go with a format")
         }
         guard !confirmation.yes || asBackup else { throw ValidationError("--yes goes with --as-backup") }
-        guard service == nil || files != nil || format == .env else {
+        guard service == nil || files != nil || format?.takesService == true else {
             throw ValidationError("--service goes with --files and with env")
         }
-        guard !remove || !dryRun && format.map({ $0 == .plaintext || $0.plaintext != nil }) == true else {
+        guard !remove || !dryRun && format?.clearFiles.isEmpty == false else {
             throw ValidationError("--remove goes with plaintext and the programs' formats, and not with --dry-run")
         }
     }
@@ -120,15 +115,15 @@ struct Import: ParsableCommand {
         }
         guard let format = try format() else { return }
         let file = file ?? loneFile
-        if let loneFile { Output.note("'\(loneFile.printable)' is read as \(format.rawValue)") }
+        if let loneFile { Output.note("'\(loneFile.printable)' is read as \(format.name)") }
         guard file != "-" || vault.passphrase.passphraseFd != 0 else {
             throw CommandError.usage("standard input cannot be both the file and the passphrase")
         }
         let access = try vault.access(groups)
-        if format == .plaintext || format.plaintext != nil {
+        guard format.clearFiles.isEmpty else {
             return try PlaintextSweep(
-                format: format, file: file, access: access, group: groups.first, replaces: replace, isDryRun: dryRun,
-                isJSON: json, removes: remove
+                formats: format.clearFiles, file: file, access: access, group: groups.first, replaces: replace,
+                isDryRun: dryRun, isJSON: json, removes: remove
             ).run()
         }
         let source = ImportSource(format: format, file: file, service: service, passphrase: passphrase)
@@ -138,12 +133,13 @@ struct Import: ParsableCommand {
         let report: ImportReport
         do {
             report = try access.withVault { vault in
-                let (logins, name) = try reading.value
+                let logins = try reading.value
+                let name = logins.product ?? format.name
                 return try Import.carryOut(
                     ImportPlan(
                         logins, of: name, from: name == "firefox" ? nil : source.origin, in: vault, group: groups.first,
                         within: ImportTrust(group: group, isBackup: asBackup),
-                        keepsFilesApart: format == .env && service == nil, replaces: replace, history: history),
+                        keepsFilesApart: format.takesService && service == nil, replaces: replace, history: history),
                     of: name, in: vault, isDryRun: dryRun, asking: askForReserved)
             }
         } catch {
@@ -151,9 +147,9 @@ struct Import: ParsableCommand {
             _ = try reading.value
             throw error
         }
-        let (logins, name) = try reading.value
+        let logins = try reading.value
         let isClear = format.isClear && !logins.wereEncrypted
-        let output = ImportOutput(report: report, source: name, isDryRun: dryRun)
+        let output = ImportOutput(report: report, source: logins.product ?? format.name, isDryRun: dryRun)
         try output.write(asJSON: json)
         guard !report.hasFindings else { throw DoneWithFindings() }
         if isClear, !dryRun, let file, file != "-" {
@@ -161,7 +157,6 @@ struct Import: ParsableCommand {
         }
     }
 
-    /// Lists the items on which programs rely, and asks for them.
     private func askForReserved(_ report: ImportReport) throws {
         guard !report.reserved.isEmpty else { return }
         for item in report.reserved.prefix(50) { Output.note("programs rely on: \(item.printable)") }
@@ -169,8 +164,6 @@ struct Import: ParsableCommand {
         try confirmation.ask("Import them as well, from a backup of your own?")
     }
 
-    /// Carries out a plan, unless this is a dry run.
-    ///
     /// - Parameter ask: asks for what the plan adds; its error leaves everything as it is.
     static func carryOut(
         _ plan: @autoclosure () throws -> ImportPlan, of source: String, in vault: any OpenVault, isDryRun: Bool,

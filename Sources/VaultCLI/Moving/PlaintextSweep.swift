@@ -6,12 +6,14 @@ internal import SystemPackage
 internal import Vault
 internal import VaultCrypto
 internal import VaultImport
+internal import VaultStorage
 internal import VaultSystem
 
 /// Imports clear-text credentials of other programs, and removes them from their files once the vault has read them
 /// back equal.
 struct PlaintextSweep {
-    let format: ImportFormat
+    /// The format that is given by its name, or all that have a file.
+    let formats: [Plaintext]
     let file: String?
     let access: VaultAccess
     let group: String?
@@ -36,11 +38,11 @@ struct PlaintextSweep {
             for source in sources {
                 let report = try Import.carryOut(
                     ImportPlan(
-                        source.found.imported, of: source.format.rawValue, from: source.path, in: vault, group: group,
+                        source.found.imported, of: source.format.name, from: source.path, in: vault, group: group,
                         replaces: replaces),
-                    of: source.format.rawValue, in: vault, isDryRun: isDryRun)
-                let output = ImportOutput(report: report, source: source.format.rawValue, isDryRun: isDryRun)
-                Output.note("\(source.format.rawValue): '\(source.path.printable)'")
+                    of: source.format.name, in: vault, isDryRun: isDryRun)
+                let output = ImportOutput(report: report, source: source.format.name, isDryRun: isDryRun)
+                Output.note("\(source.format.name): '\(source.path.printable)'")
                 if isDryRun, !isJSON { try Output.write(output.table) }
                 output.tell()
                 reports.append(output)
@@ -56,12 +58,11 @@ struct PlaintextSweep {
         guard let home = ProcessEnvironment.variable("HOME") else {
             throw CommandError(.inputOutput, "there is no home directory", hint: "set HOME, or name a file")
         }
-        let formats = format.plaintext.map { [$0] } ?? Plaintext.allCases
         var sources: [Source] = []
         for format in formats {
             let path = file ?? format.path(home: home, variable: { ProcessEnvironment.variable($0) })
             // A format given by name requires its file to exist.
-            if self.format == .plaintext, !isThere(path) { continue }
+            if formats.count > 1, (try? Names.checkAccess(path, F_OK)) == nil { continue }
             let tooLong = CommandError(.failure, "'\(path.printable)' has more than 16 MiB")
             let bytes = Secret(try SecretReader.read(file: path, limit: 16 << 20, tooLong: tooLong))
             do throws(ImportError) {
@@ -71,15 +72,13 @@ struct PlaintextSweep {
             } catch {
                 let failure = CommandError(error, of: path)
                 // A failing file does not prevent the import of the others.
-                guard self.format == .plaintext else { throw failure }
+                guard formats.count > 1 else { throw failure }
                 Output.warn("skipped: \(failure.message)")
                 hasFindings = true
             }
         }
-        return sources.filter { !$0.found.imported.logins.isEmpty || self.format != .plaintext }
+        return sources.filter { !$0.found.imported.logins.isEmpty || formats.count == 1 }
     }
-
-    private func isThere(_ path: String) -> Bool { (try? Names.checkAccess(path, F_OK)) != nil }
 
     /// Removes from the file the credentials whose secrets are in the vault unchanged.
     private func remove(_ source: Source, _ report: ImportReport, readingBack vault: any OpenVault) throws {
@@ -116,9 +115,6 @@ struct PlaintextSweep {
         }
     }
 
-    /// Returns whether the vault returns all that the login contains.
-    ///
-    /// - Parameter source: the value of ``ItemNames/source``.
     private func isThere(_ login: Login, _ source: String, in vault: any OpenVault) throws -> Bool {
         for itemClass in [ItemClass.genericPassword, .internetPassword] {
             let query = Query(itemClass, userAttributes: [ItemNames.source: source])
@@ -147,7 +143,9 @@ struct PlaintextSweep {
                 throw CommandError(.changed, "'\(source.path.printable)' changed meanwhile", hint: "run it again")
             }
             // A link leads to the file with the content.
-            let target = try LinkTarget.of(source.path)
+            guard let target = try? LinuxFileSystem().resolve(FilePath(source.path)).string else {
+                throw CommandError(.inputOutput, "cannot open '\(source.path.printable)'")
+            }
             let old = try ReplacedFile(target)
             if let rest {
                 try rest.withBytes { try OutputFile(target).replace(with: $0, durably: true) }
@@ -187,16 +185,5 @@ private struct ReplacedFile: ~Copyable {
         }
         Scratch.overwrite(writable.number, status.size)
         return nil
-    }
-}
-
-/// Resolves the final target of a path.
-private enum LinkTarget {
-    static func of(_ path: String) throws -> String {
-        guard let resolved = unsafe realpath(path, nil) else {
-            throw CommandError(.inputOutput, "cannot open '\(path.printable)'")
-        }
-        defer { unsafe free(resolved) }
-        return unsafe String(cString: resolved)
     }
 }

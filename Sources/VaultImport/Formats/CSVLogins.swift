@@ -6,10 +6,8 @@ internal import VaultFormat
 
 /// Logins in comma-separated values.
 package enum CSVLogins {
-    /// - Returns: the logins, and the product identified by the header.
-    /// - Throws: `.malformed` with a line, for an unclosed quote, or a row whose number of cells differs from the
-    ///   header's.
-    package static func logins(_ document: Document) throws(ImportError) -> (logins: ImportedLogins, product: String) {
+    /// - Throws: `.malformed` with the line of an unclosed quote.
+    package static func logins(_ document: Document) throws(ImportError) -> ImportedLogins {
         var reader = CSVReader(document)
         guard let header = try reader.next() else { throw .malformed(nil, "the file is empty") }
         let names = header.cells.map { reader.text($0) }
@@ -21,19 +19,17 @@ package enum CSVLogins {
         // An unknown column may be a secret.
         let columns = names.map { layout.meaning($0) ?? .field($0) }
         var imported = ImportedLogins()
+        imported.product = layout.product
         for name in names where layout.meaning(name) == nil {
             imported.remarks.append("the column '\(ImportedLogins.bounded(name))' is not known: its values are fields")
         }
         while let row = try reader.next() {
             guard row.cells.count == names.count else {
-                imported.skip(
-                    "line \(row.line)", "it has \(row.cells.count) fields, and the header has \(names.count)")
+                imported.skip("line \(row.line)", "it has \(row.cells.count) fields, and the header has \(names.count)")
                 continue
             }
             var login = Login(id: "", place: "line \(row.line)")
-            for (column, cell) in zip(columns, row.cells) {
-                try read(cell, column, of: layout.product, reader, &login)
-            }
+            for (column, cell) in zip(columns, row.cells) { try read(cell, column, of: layout.product, reader, &login) }
             if login.kind == "folder" {
                 imported.looks["folders, which are imported with their entries", default: 0] += 1
                 continue
@@ -53,7 +49,7 @@ package enum CSVLogins {
             }
             imported.logins.append(login)
         }
-        return (imported, layout.product)
+        return imported
     }
 
     private static func read(
@@ -126,12 +122,10 @@ package enum CSVLogins {
         login.notes = ""
     }
 
-    /// The names of kinds that differ from those of the products.
     private static let kinds = [
         "note": "secure note", "creditCard": "card", "credit_card": "card", "sshKey": "ssh key",
     ]
 
-    /// The kinds that are logins.
     private static let logins: Set<String> = ["login", "password", "alias", ""]
 
     private static func readCustom(_ secret: Secret?, _ login: inout Login) throws(ImportError) {
@@ -149,7 +143,6 @@ package enum CSVLogins {
         }
     }
 
-    /// Returns URLs in a JSON array, or separated by commas.
     private static func urls(_ text: String) -> [String] {
         if text.hasPrefix("["), let secret = try? Secret(plain: text), let value = try? JSONValue(Document(secret)) {
             return value.elements.compactMap(\.text)

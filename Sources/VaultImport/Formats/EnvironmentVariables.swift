@@ -8,12 +8,11 @@ package enum EnvironmentVariables {
         var imported = ImportedLogins()
         var places: [String: Int] = [:]
         for (name, value, line) in try variables(document) {
-            let place = "line \(line)"
-            if value.withBytes({ $0.starts(0..<$0.count, with: "vault://") }) {
+            if value.starts(with: "vault://") {
                 imported.looks["references, which stay as they are", default: 0] += 1
                 continue
             }
-            var login = Login(id: "\(service)/\(name)", place: place)
+            var login = Login(id: "\(service)/\(name)", place: "line \(line)")
             login.address = .service(service)
             login.title = name
             login.user = name
@@ -30,63 +29,47 @@ package enum EnvironmentVariables {
     }
 
     /// Returns the variables in the order of the file, each with its line; the last value of a name is the valid one.
-    ///
-    /// - Throws: `.malformed` with the number of a line that cannot be parsed, but none of its content.
     package static func variables(
         _ document: Document
     ) throws(ImportError) -> [(name: String, value: Secret, line: Int)] {
         var variables: [(name: String, value: Secret, line: Int)] = []
-        for (index, line) in document.lines.enumerated() {
-            guard let (name, value) = try variable(document, line, "line \(index + 1)") else { continue }
-            variables.append((name, value, index + 1))
+        for line in document.lines {
+            if let (name, value) = try variable(document, line) { variables.append((name, value, line.number)) }
         }
         return variables
     }
 
-    /// Returns the variable of a line; `nil` for a blank line or a comment.
+    private static let digits = UInt8(ascii: "0")...UInt8(ascii: "9")
+    private static let letters = UInt8(ascii: "a")...UInt8(ascii: "z")
+
     private static func variable(
-        _ document: Document, _ line: Range<Int>, _ place: String
+        _ document: Document, _ line: Document.Line
     ) throws(ImportError) -> (name: String, value: Secret)? {
-        let flaw = ImportError.malformed(place, "this is not NAME=VALUE")
-        let (whole, split) = document.bytes.withBytes { bytes in
-            var whole = bytes.trimmed(line)
-            if bytes.starts(whole, with: "export ") {
-                whole = bytes.trimmed(whole.lowerBound + 7..<whole.upperBound)
-            }
-            return (whole, bytes.firstIndex(of: UInt8(ascii: "="), in: whole))
+        let isExported = document.starts(line.text, with: "export ")
+        let whole = isExported ? document.trimmed(line.text.lowerBound + 7..<line.text.upperBound) : line.text
+        guard !whole.isEmpty, document[whole.lowerBound] != UInt8(ascii: "#") else { return nil }
+        let split = document.firstIndex(of: "=", in: whole)
+        let name = split.map { document.text(whole.lowerBound..<$0) } ?? ""
+        let isName =
+            !name.isEmpty
+            && name.utf8.allSatisfy { $0 == UInt8(ascii: "_") || digits.contains($0) || letters.contains($0 | 0x20) }
+        guard let split, isName, !digits.contains(document[whole.lowerBound]) else {
+            throw .malformed(line.place, "this is not NAME=VALUE")
         }
-        guard !whole.isEmpty, document.bytes.withBytes({ $0[whole.lowerBound] != UInt8(ascii: "#") }) else {
-            return nil
-        }
-        guard let split else { throw flaw }
-        let name = document.text(whole.lowerBound..<split)
-        guard let first = name.utf8.first, !(UInt8(ascii: "0")...UInt8(ascii: "9")).contains(first),
-            name.utf8.allSatisfy({ isOfName($0) })
-        else { throw flaw }
         guard let value = try unquoted(document, split + 1..<whole.upperBound) else {
-            throw .malformed(place, "a quote is left open")
+            throw .malformed(line.place, "a quote is left open")
         }
         guard !value.withBytes({ bytes in bytes.indices.contains { bytes[$0] == 0 } }) else {
-            throw .malformed(place, "a value has a zero byte")
+            throw .malformed(line.place, "a value has a zero byte")
         }
         return (name, value)
-    }
-
-    private static func isOfName(_ byte: UInt8) -> Bool {
-        switch byte {
-        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-            UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "_"):
-            true
-        default: false
-        }
     }
 
     /// Evaluates quotes as shells do: '…' literally, "…" with the escapes \\n, \\t, \\", \\$ and \\\\, and unquoted
     /// text up to a comment. Returns `nil` for an unclosed quote.
     private static func unquoted(_ document: Document, _ range: Range<Int>) throws(ImportError) -> Secret? {
-        let isClosed: Bool
-        var buffer = try secured(try SecretBuffer(capacity: range.count))
-        do throws(CryptoError) {
+        var isClosed = false
+        let value = try Secret.assembled(capacity: range.count) { buffer throws(CryptoError) in
             isClosed = try document.bytes.withBytes { bytes throws(CryptoError) in
                 let value = bytes.trimmed(range)
                 guard let quote = value.isEmpty ? nil : bytes[value.lowerBound],
@@ -123,8 +106,7 @@ package enum EnvironmentVariables {
                 }
                 return false
             }
-        } catch { throw .cryptography(error) }
-        guard isClosed else { return nil }
-        return try secured(Secret(try buffer.take()))
+        }
+        return isClosed ? value : nil
     }
 }

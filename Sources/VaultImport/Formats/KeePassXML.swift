@@ -343,7 +343,7 @@ final class KeePassXML {
                 entry.login.addField("TOTP Seed", seed)
                 entry.login.addAttribute("TOTP Settings", entry.settings)
             }
-        } else if let place, let parts = OTPAuth.parameters(login.fields[place].secret) {
+        } else if let place, let parts = try OTPAuth.parameters(login.fields[place].secret) {
             // KeeOtp: key=…&step=…&size=…
             let (period, digits) = (parts.others["step"] ?? "", parts.others["size"] ?? "")
             entry.login.fields[place].secret = try uri(parts.key, [("period", period), ("digits", digits)])

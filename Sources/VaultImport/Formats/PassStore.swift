@@ -18,14 +18,15 @@ package struct PassStore {
 
     package func logins() throws(ImportError) -> ImportedLogins {
         let (files, unreadable) = try outside { try world.files(directory) }
-        // Skips the hidden files of git and gopass.
-        let names = files.filter { !$0.hasPrefix(".") && !$0.contains("/.") }
+        // The hidden files are of git and gopass.
+        func isVisible(_ name: String) -> Bool { !name.hasPrefix(".") && !name.contains("/.") }
+        let names = files.filter(isVisible)
         let encrypted = names.filter { $0.hasSuffix(PassStore.suffix) }
         var imported = ImportedLogins()
         for name in names where name.hasSuffix(".age") {
             imported.skip("entry '\(name)'", "it is encrypted by age: 'gopass convert' makes a store of GnuPG's of it")
         }
-        for name in unreadable where !name.hasPrefix(".") && !name.contains("/.") {
+        for name in unreadable where isVisible(name) {
             imported.skip("entry '\(name)'", "it cannot be read, or its name is not UTF-8")
         }
         guard !encrypted.isEmpty || !imported.skipped.isEmpty else {
@@ -77,37 +78,26 @@ package struct PassStore {
     }
 
     private func openedAtOnce(_ names: [String]) throws(ImportError) -> [Content] {
-        struct State: Sendable {
-            var next = 0
-            var done = 0
-            var contents: [Int: Content] = [:]
-            var failure: ImportError?
-        }
-        let state = Mutex(State())
+        let results = Mutex((next: 0, opened: [Int: Result<Content, ImportError>](), hasFailed: false))
         DispatchQueue.concurrentPerform(iterations: PassStore.width) { _ in
             while true {
-                let number = state.withLock { state -> Int? in
-                    guard state.next < names.count, state.failure == nil else { return nil }
-                    defer { state.next += 1 }
-                    return state.next
+                let number = results.withLock { results -> Int? in
+                    guard results.next < names.count, !results.hasFailed else { return nil }
+                    defer { results.next += 1 }
+                    return results.next
                 }
                 guard let number else { return }
-                do throws(ImportError) {
-                    let content = try opened(names[number])
-                    let done = state.withLock { state in
-                        state.contents[number] = content
-                        state.done += 1
-                        return state.done
-                    }
-                    world.progress(Double(done) / Double(names.count))
-                } catch {
-                    state.withLock { state in if state.failure == nil { state.failure = error } }
+                let result = Result { () throws(ImportError) in try opened(names[number]) }
+                let done = results.withLock { results in
+                    results.opened[number] = result
+                    if case .failure = result { results.hasFailed = true }
+                    return results.opened.count
                 }
+                world.progress(Double(done) / Double(names.count))
             }
         }
-        let end = state.withLock { $0 }
-        if let failure = end.failure { throw failure }
-        return names.indices.compactMap { end.contents[$0] }
+        let all = results.withLock { $0.opened }
+        return try all.sorted { $0.key < $1.key }.map { _, result throws(ImportError) in try result.get() }
     }
 
     private func append(_ content: Content, _ name: String, _ imported: inout ImportedLogins) throws(ImportError) {
@@ -133,7 +123,7 @@ package struct PassStore {
         guard !secret.isUTF8 else { return (secret, nil) }
         let isText = secret.withBytes { bytes in
             bytes.indices.allSatisfy {
-                [0x09, 0x0a, 0x0d].contains(bytes[$0]) || (bytes[$0] & 0x7f) >= 0x20 && bytes[$0] != 0x7f
+                bytes[$0].isBlank || (bytes[$0] & 0x7f) >= 0x20 && bytes[$0] != 0x7f
             }
         }
         guard isText else { return (secret, "all of it is the secret") }
@@ -158,15 +148,11 @@ package struct PassStore {
 
     /// Returns the file that an entry of gopass' contains; `nil` if it is none, or not in base64.
     private static func file(_ rest: Secret, _ login: Login) throws(ImportError) -> (name: String, content: Secret)? {
-        func header(_ name: String) -> String? {
-            login.fields.first { $0.name.lowercased() == name }?.secret.plainText
-        }
+        func header(_ name: String) -> String? { login.fields.first { $0.name.lowercased() == name }?.secret.plainText }
         guard header(encoding)?.lowercased() == "base64", let stated = header(disposition) else { return nil }
         let text = try Secret.assembled(capacity: rest.count) { buffer throws(CryptoError) in
             try rest.withBytes { bytes throws(CryptoError) in
-                for index in bytes.indices where ![0x20, 0x09, 0x0a, 0x0d].contains(bytes[index]) {
-                    try buffer.append(bytes[index])
-                }
+                for index in bytes.indices where !bytes[index].isBlank { try buffer.append(bytes[index]) }
             }
         }
         let content = try text.decodedBase64()
@@ -174,7 +160,6 @@ package struct PassStore {
         return content.map { (name.isEmpty ? "file" : String(name), $0) }
     }
 
-    /// Returns the folder of an entry.
     static func folder(of path: String) -> String { path.split(separator: "/").dropLast().joined(separator: "/") }
 
     /// Parses a decrypted file: the password in the first line, known keys below; the rest stays secret, as it was.
@@ -183,26 +168,26 @@ package struct PassStore {
         login.title = path
         login.folder = folder(of: path)
         login.address = .service(path)
-        let isWhole = secret.withBytes { bytes in
-            !bytes.isUTF8 || bytes.starts(0..<bytes.count, with: "-----BEGIN ")
-        }
-        guard !isWhole else {
+        guard secret.isUTF8, !secret.starts(with: "-----BEGIN ") else {
             login.password = secret
             return login
         }
         let document = try Document(secret)
         let lines = document.lines
         // A header that gopass wrote for some time.
-        let hasHeader = lines.first.map { document.text($0) == "GOPASS-SECRET-1.0" } ?? false
-        if !hasHeader, let first = lines.first, !first.isEmpty { login.password = try document.secret(first) }
-        var rest = try secured(try SecretBuffer())
-        for line in lines.dropFirst() {
-            if try take(line, document, &login) { continue }
-            try secured(try secret.withBytes { bytes throws(CryptoError) in try rest.append(bytes.extracting(line)) })
-            try secured(try rest.append(0x0a))
+        let hasHeader = lines.first.map { document.text($0.range) == "GOPASS-SECRET-1.0" } ?? false
+        if !hasHeader, let first = lines.first?.range, !first.isEmpty { login.password = try document.secret(first) }
+        var rest: [Secret] = []
+        for line in lines.dropFirst() where try !take(line.range, document, &login) {
+            rest.append(try document.secret(line.range))
         }
-        let isBlank = rest.withBytes { bytes in bytes.indices.allSatisfy { [0x0a, 0x20, 0x2d].contains(bytes[$0]) } }
-        let text = try secured(Secret(try rest.take()))
+        let text = try Secret.assembled { buffer throws(CryptoError) in
+            for line in rest {
+                try buffer.append(line)
+                try buffer.append(0x0a)
+            }
+        }
+        let isBlank = text.withBytes { bytes in bytes.indices.allSatisfy { [0x0a, 0x20, 0x2d].contains(bytes[$0]) } }
         if let (name, content) = try file(text, login) {
             login.fields.removeAll { [encoding, disposition].contains($0.name.lowercased()) }
             // A file alone is the secret, as it is of an entry with other bytes.
@@ -223,40 +208,34 @@ package struct PassStore {
     private static func take(
         _ line: Range<Int>, _ document: Document, _ login: inout Login
     ) throws(ImportError) -> Bool {
-        let (isURI, isAddress, split, value) = document.bytes.withBytes { bytes -> (Bool, Bool, Int?, Range<Int>) in
-            let split = bytes.firstIndex(of: UInt8(ascii: ":"), in: line)
-            let value = split.map { bytes.trimmed($0 + 1..<line.upperBound) } ?? line.lowerBound..<line.lowerBound
-            let isAddress = URLParts(bytes.extracting(line))?.scheme != nil
-            return (bytes.starts(line, with: "otpauth://"), isAddress, split, value)
-        }
-        if isURI {
+        if document.starts(line, with: "otpauth://") {
             login.addField(ItemNames.otp, try document.secret(line))
             return true
         }
-        guard let split, !value.isEmpty else { return false }
-        let name = document.text(line.lowerBound..<split)
-        if isAddress {
+        guard let split = document.firstIndex(of: ":", in: line) else { return false }
+        let value = document.trimmed(split + 1..<line.upperBound)
+        guard !value.isEmpty else { return false }
+        guard document.bytes.withBytes({ URLParts($0.extracting(line))?.scheme }) == nil else {
             login.urls.append(document.text(line))
             return true
         }
+        let name = document.text(line.lowerBound..<split)
         guard !name.isEmpty, name.count <= 64, !name.contains(" ") || name.split(separator: " ").count <= 3 else {
             return false
         }
         switch name.lowercased() {
-        case "login" where login.user.isEmpty, "user" where login.user.isEmpty, "username" where login.user.isEmpty,
-            "email" where login.user.isEmpty:
+        case let name where ["login", "user", "username", "email"].contains(name) && login.user.isEmpty:
             login.user = document.text(value)
         case "password" where login.password == nil: login.password = try document.secret(value)
         case "url", "uri", "site", "website": login.urls.append(document.text(value))
         case "otpauth":
             // `otpauth: //totp/…`: the URI with a blank in it, as read by a YAML parser.
-            login.addField(
-                ItemNames.otp,
-                try Secret.assembled { uri throws(CryptoError) in
-                    try uri.append("otpauth:")
-                    try document.bytes.withBytes { bytes throws(CryptoError) in try uri.append(bytes.extracting(value))
-                    }
-                })
+            let rest = try document.secret(value)
+            let uri = try Secret.assembled { uri throws(CryptoError) in
+                try uri.append("otpauth:")
+                try uri.append(rest)
+            }
+            login.addField(ItemNames.otp, uri)
         case "totp", "otp": login.addField(ItemNames.otp, try document.secret(value))
         default: login.addField(name, try document.secret(value))
         }

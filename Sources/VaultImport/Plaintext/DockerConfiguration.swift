@@ -87,7 +87,6 @@ enum DockerConfiguration {
         found.append(login, ranges)
     }
 
-    /// Reads user and password; `nil` if the text is not both in base64.
     private static func decoded(
         _ document: Document, _ range: Range<Int>
     ) throws(ImportError) -> (user: String, password: Secret, whole: Secret)? {

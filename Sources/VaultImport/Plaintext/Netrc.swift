@@ -5,13 +5,8 @@ internal import VaultFormat
 
 /// `~/.netrc`: `machine NAME login USER password WORD`, in words separated by blanks and line ends.
 enum Netrc {
-    private struct Word {
-        let range: Range<Int>
-        let isQuoted: Bool
-        let line: Int
-    }
+    private typealias Word = (range: Range<Int>, isQuoted: Bool, line: Int)
 
-    /// A machine, and the words that belong to it so far.
     private struct Entry {
         var login: Login
         var ranges: [Range<Int>] = []
@@ -24,12 +19,7 @@ enum Netrc {
     static func logins(_ document: Document) throws(ImportError) -> Plaintext.Found {
         var found = Plaintext.Found()
         var words = words(of: document)[...]
-        let comments = document.wholeLines.filter { line in
-            document.bytes.withBytes { bytes in
-                let text = bytes.trimmed(line)
-                return !text.isEmpty && bytes[text.lowerBound] == UInt8(ascii: "#")
-            }
-        }
+        let comments = document.lines.filter { !$0.text.isEmpty && document.isIdle($0) }.map(\.whole)
         var current: Entry?
         func finish(_ end: Int) {
             guard var entry = current else { return }
@@ -48,7 +38,8 @@ enum Netrc {
                     current?.flaw = "a value is missing"
                     return nil
                 }
-                return try meaning(of: value, document)
+                // Between quotes, a backslash escapes the next character.
+                return try value.isQuoted ? document.unescaped(value.range) : document.secret(value.range)
             }
             switch name {
             case "machine", "default":
@@ -69,12 +60,12 @@ enum Netrc {
                 switch name {
                 case "login": current?.login.user = value?.plainText ?? ""
                 case "password": current?.login.password = value
-                // A further password.
                 default: current?.login.addField(name, value)
                 }
             case "macdef":
                 // A macro extends to the next blank line, and is not removed.
-                let end = endOfMacro(document, word.range.upperBound)
+                let blank = document.lines.first { $0.range.lowerBound > word.range.upperBound && $0.range.isEmpty }
+                let end = blank?.whole.upperBound ?? document.count
                 if let entry = current {
                     current?.ranges.append(entry.start..<word.range.lowerBound)
                     current?.start = end
@@ -89,9 +80,7 @@ enum Netrc {
         return found
     }
 
-    /// Returns the ranges without the lines that are comments.
-    ///
-    /// - Parameter comments: in the order of the file.
+    /// Returns the ranges without the comments, which are in the order of the file.
     private static func without(_ comments: [Range<Int>], _ ranges: [Range<Int>]) -> [Range<Int>] {
         ranges.flatMap { range in
             var parts: [Range<Int>] = []
@@ -110,23 +99,12 @@ enum Netrc {
         }
     }
 
-    private static func endOfMacro(_ document: Document, _ start: Int) -> Int {
-        document.lines.first { $0.lowerBound > start && $0.isEmpty }.map { min($0.upperBound + 1, document.count) }
-            ?? document.count
-    }
-
-    /// Returns the value of a word. Between quotes, a backslash escapes the next character.
-    private static func meaning(of word: Word, _ document: Document) throws(ImportError) -> Secret {
-        try word.isQuoted ? document.unescaped(word.range) : document.secret(word.range)
-    }
-
     /// Splits the text into words. Quoted words may contain blanks; a # at the beginning of a line starts a comment.
     private static func words(of document: Document) -> [Word] {
         var words: [Word] = []
-        for (number, line) in document.lines.enumerated() {
+        for line in document.lines where !document.isIdle(line) {
             document.bytes.withBytes { bytes in
-                let text = bytes.trimmed(line)
-                guard !text.isEmpty, bytes[text.lowerBound] != UInt8(ascii: "#") else { return }
+                let text = line.text
                 var index = text.lowerBound
                 while index < text.upperBound {
                     guard bytes[index] != 0x20, bytes[index] != 0x09 else {
@@ -135,12 +113,12 @@ enum Netrc {
                     }
                     let start = index
                     if bytes[index] == UInt8(ascii: "\""), let end = endOfQuote(bytes, index + 1..<text.upperBound) {
-                        words.append(Word(range: index + 1..<end, isQuoted: true, line: number + 1))
+                        words.append((index + 1..<end, isQuoted: true, line.number))
                         index = end + 1
                         continue
                     }
                     while index < text.upperBound, bytes[index] != 0x20, bytes[index] != 0x09 { index += 1 }
-                    words.append(Word(range: start..<index, isQuoted: false, line: number + 1))
+                    words.append((start..<index, isQuoted: false, line.number))
                 }
             }
         }

@@ -3,11 +3,56 @@ package import VaultCrypto
 internal import VaultFormat
 
 /// A file in which another program keeps credentials in clear text.
-package enum Plaintext: String, CaseIterable, Sendable {
-    case gitCredentials = "git-credentials"
-    case netrc, docker, gh, cargo, aws, pgpass
+package struct Plaintext: Sendable {
+    package let name: String
+    /// The usual path below the home directory.
+    package let usualPath: String
+    private let variablePath: @Sendable (_ variable: (String) -> String?) -> String?
+    private let read: @Sendable (Document) throws(ImportError) -> Found
 
-    /// The logins of a file, and their ranges in it.
+    /// - Parameter path: returns the path that variables of the program give.
+    private init(
+        _ name: String, _ usualPath: String, _ read: @escaping @Sendable (Document) throws(ImportError) -> Found,
+        path: @escaping @Sendable (_ variable: (String) -> String?) -> String? = { _ in nil }
+    ) {
+        (self.name, self.usualPath, self.read, variablePath) = (name, usualPath, read, path)
+    }
+
+    package static let gitCredentials = Plaintext("git-credentials", ".git-credentials", GitCredentials.logins)
+    package static let netrc = Plaintext("netrc", ".netrc", Netrc.logins) { $0("NETRC") }
+    package static let docker = Plaintext("docker", ".docker/config.json", DockerConfiguration.logins) {
+        $0("DOCKER_CONFIG").map { $0 + "/config.json" }
+    }
+    package static let gh = Plaintext("gh", ".config/gh/hosts.yml", GitHubHosts.logins) {
+        ($0("GH_CONFIG_DIR") ?? $0("XDG_CONFIG_HOME").map { $0 + "/gh" }).map { $0 + "/hosts.yml" }
+    }
+    package static let cargo = Plaintext("cargo", ".cargo/credentials.toml", CargoCredentials.logins) {
+        $0("CARGO_HOME").map { $0 + "/credentials.toml" }
+    }
+    package static let aws = Plaintext("aws", ".aws/credentials", AWSCredentials.logins) {
+        $0("AWS_SHARED_CREDENTIALS_FILE")
+    }
+    package static let pgpass = Plaintext("pgpass", ".pgpass", PostgresPasswords.logins) { $0("PGPASSFILE") }
+
+    package static let all = [gitCredentials, netrc, docker, gh, cargo, aws, pgpass]
+
+    /// Returns the format of a file with a usual name; that of docker's, `config.json`, tells nothing.
+    package static func usual(_ name: String, in directory: String) -> Plaintext? {
+        if name == "_netrc" { return netrc }
+        return all.first { format in
+            let parts = format.usualPath.split(separator: "/")
+            return parts.last.map(String.init) == name && (parts.count == 1 || parts[parts.count - 2] == directory)
+                && format.name != "docker"
+        }
+    }
+
+    /// Returns the path of the file; a variable of the program overrides the default.
+    package func path(home: String, variable: (String) -> String?) -> String {
+        variablePath(variable) ?? "\(home)/\(usualPath)"
+    }
+
+    package func logins(_ document: Document) throws(ImportError) -> Found { try read(document) }
+
     package struct Found {
         package var imported = ImportedLogins()
         /// For each login, the ranges of the file to remove with it.
@@ -18,7 +63,6 @@ package enum Plaintext: String, CaseIterable, Sendable {
             self.ranges.append(ranges)
         }
 
-        /// Reports a secret that is not imported, and therefore stays in the file.
         mutating func stays(_ place: String, _ what: String) {
             imported.skip(place, "\(what) is not imported, and stays in the file")
         }
@@ -29,34 +73,6 @@ package enum Plaintext: String, CaseIterable, Sendable {
         let name = name.lowercased()
         return ["password", "passwd", "passphrase", "secret", "token", "private", "apikey", "api_key", "auth"]
             .contains { name.contains($0) }
-    }
-
-    /// Returns the path of the file; a variable of the program overrides the default.
-    ///
-    /// - Parameter variable: returns the value of an environment variable.
-    package func path(home: String, variable: (String) -> String?) -> String {
-        switch self {
-        case .gitCredentials: home + "/.git-credentials"
-        case .netrc: variable("NETRC") ?? home + "/.netrc"
-        case .docker: (variable("DOCKER_CONFIG") ?? home + "/.docker") + "/config.json"
-        case .gh:
-            (variable("GH_CONFIG_DIR") ?? (variable("XDG_CONFIG_HOME") ?? home + "/.config") + "/gh") + "/hosts.yml"
-        case .cargo: (variable("CARGO_HOME") ?? home + "/.cargo") + "/credentials.toml"
-        case .aws: variable("AWS_SHARED_CREDENTIALS_FILE") ?? home + "/.aws/credentials"
-        case .pgpass: variable("PGPASSFILE") ?? home + "/.pgpass"
-        }
-    }
-
-    package func logins(_ document: Document) throws(ImportError) -> Found {
-        switch self {
-        case .gitCredentials: try GitCredentials.logins(document)
-        case .netrc: try Netrc.logins(document)
-        case .docker: try DockerConfiguration.logins(document)
-        case .gh: try GitHubHosts.logins(document)
-        case .cargo: try CargoCredentials.logins(document)
-        case .aws: try AWSCredentials.logins(document)
-        case .pgpass: try PostgresPasswords.logins(document)
-        }
     }
 
     /// Returns the file without the given ranges; `nil` if only blanks are left. A comment may have a secret, too, and
@@ -73,9 +89,7 @@ package enum Plaintext: String, CaseIterable, Sendable {
                 if start < bytes.count { try buffer.append(bytes.extracting(start..<bytes.count)) }
             }
         }
-        let isBlank = rest.withBytes { bytes in
-            bytes.indices.allSatisfy { [0x20, 0x09, 0x0a, 0x0d].contains(bytes[$0]) }
-        }
+        let isBlank = rest.withBytes { bytes in bytes.indices.allSatisfy { bytes[$0].isBlank } }
         return isBlank ? nil : rest
     }
 
@@ -105,15 +119,5 @@ package enum Plaintext: String, CaseIterable, Sendable {
         }
         let document = try Document(rest)
         return found.sorted { $0.key < $1.key }.map { (login: $0.key, line: document.line(at: $0.value)) }
-    }
-}
-
-extension Document {
-    /// The lines, including their ends.
-    var wholeLines: [Range<Int>] {
-        let lines = lines
-        return lines.indices.map { index in
-            lines[index].lowerBound..<(index + 1 < lines.count ? lines[index + 1].lowerBound : count)
-        }
     }
 }

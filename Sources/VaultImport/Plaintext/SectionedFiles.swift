@@ -17,30 +17,21 @@ extension Document {
     fileprivate func settings(_ found: inout Plaintext.Found) throws(ImportError) -> [Setting] {
         var settings: [Setting] = []
         var section = ""
-        for (index, (line, whole)) in zip(lines, wholeLines).enumerated() {
-            let place = "line \(index + 1)"
-            let (text, first, last, split) = bytes.withBytes { bytes in
-                let text = bytes.trimmed(line)
-                return (
-                    text, text.isEmpty ? 0 : bytes[text.lowerBound], text.isEmpty ? 0 : bytes[text.upperBound - 1],
-                    bytes.firstIndex(of: UInt8(ascii: "="), in: text)
-                )
-            }
-            guard !text.isEmpty, first != UInt8(ascii: "#"), first != UInt8(ascii: ";") else { continue }
-            if first == UInt8(ascii: "[") {
-                guard last == UInt8(ascii: "]") else { throw .malformed(place, "a section does not end") }
+        for line in lines where !isIdle(line) && self[line.text.lowerBound] != UInt8(ascii: ";") {
+            let text = line.text
+            if self[text.lowerBound] == UInt8(ascii: "[") {
+                guard self[text.upperBound - 1] == UInt8(ascii: "]") else {
+                    throw .malformed(line.place, "a section does not end")
+                }
                 section = self.text(text.lowerBound + 1..<text.upperBound - 1)
-                continue
+            } else if let split = firstIndex(of: "=", in: text) {
+                settings.append(
+                    Setting(
+                        section: section, name: self.text(trimmed(text.lowerBound..<split)),
+                        value: trimmed(split + 1..<text.upperBound), line: line.whole, place: line.place))
+            } else {
+                found.stays(line.place, "what is not NAME = VALUE")
             }
-            guard let split else {
-                found.stays(place, "what is not NAME = VALUE")
-                continue
-            }
-            let (name, value) = bytes.withBytes { bytes in
-                (bytes.trimmed(text.lowerBound..<split), bytes.trimmed(split + 1..<text.upperBound))
-            }
-            settings.append(
-                Setting(section: section, name: self.text(name), value: value, line: whole, place: place))
         }
         return settings
     }
@@ -50,14 +41,9 @@ extension Document {
 enum AWSCredentials {
     static func logins(_ document: Document) throws(ImportError) -> Plaintext.Found {
         var found = Plaintext.Found()
-        var profiles: [String] = []
-        var settings: [String: [Setting]] = [:]
-        for setting in try document.settings(&found) {
-            if settings[setting.section] == nil { profiles.append(setting.section) }
-            settings[setting.section, default: []].append(setting)
-        }
-        for profile in profiles {
-            let lines = settings[profile] ?? []
+        let settings = try document.settings(&found)
+        let profiles = Dictionary(grouping: settings, by: \.section)
+        for (profile, lines) in profiles.sorted(by: { $0.value[0].value.lowerBound < $1.value[0].value.lowerBound }) {
             func setting(_ name: String) -> Setting? { lines.first { $0.name.lowercased() == name } }
             guard let secret = setting("aws_secret_access_key") else {
                 found.imported.skip(lines.first?.place ?? "", "the profile has no secret key")
@@ -107,16 +93,7 @@ enum CargoCredentials {
                 found.stays(setting.place, "a token of '[\(setting.section)]'")
                 continue
             }
-            let value = document.bytes.withBytes { bytes -> Range<Int>? in
-                let range = setting.value
-                guard range.count >= 2, "\"'".utf8.contains(bytes[range.lowerBound]),
-                    let end = bytes.firstIndex(
-                        of: bytes[range.lowerBound], in: range.lowerBound + 1..<range.upperBound),
-                    bytes.firstIndex(of: UInt8(ascii: "\\"), in: range.lowerBound..<end) == nil
-                else { return nil }
-                return range.lowerBound + 1..<end
-            }
-            guard let value else {
+            guard let value = quoted(setting.value, document) else {
                 found.stays(setting.place, "a token that is not between quotes")
                 continue
             }
@@ -127,6 +104,17 @@ enum CargoCredentials {
             found.append(login, [setting.line])
         }
         return found
+    }
+
+    /// Returns the text between quotes; `nil` if it has none, or escapes.
+    private static func quoted(_ range: Range<Int>, _ document: Document) -> Range<Int>? {
+        document.bytes.withBytes { bytes in
+            guard range.count >= 2, "\"'".utf8.contains(bytes[range.lowerBound]),
+                let end = bytes.firstIndex(of: bytes[range.lowerBound], in: range.lowerBound + 1..<range.upperBound),
+                bytes.firstIndex(of: UInt8(ascii: "\\"), in: range.lowerBound..<end) == nil
+            else { return nil }
+            return range.lowerBound + 1..<end
+        }
     }
 }
 
@@ -139,24 +127,16 @@ enum GitHubHosts {
         var blocks: [(indent: Int, name: String)] = []
         var tokens: [(host: String, user: String?, value: Range<Int>, line: Range<Int>, place: String)] = []
         var users: [String: String] = [:]
-        for (index, (line, whole)) in zip(document.lines, document.wholeLines).enumerated() {
-            let place = "line \(index + 1)"
-            let (text, split, isComment) = document.bytes.withBytes { bytes in
-                let text = bytes.trimmed(line)
-                return (
-                    text, bytes.firstIndex(of: UInt8(ascii: ":"), in: text),
-                    text.isEmpty || bytes[text.lowerBound] == UInt8(ascii: "#")
-                )
-            }
-            guard !isComment else { continue }
-            guard let split else {
+        for line in document.lines where !document.isIdle(line) {
+            let (text, place) = (line.text, line.place)
+            guard let split = document.firstIndex(of: ":", in: text) else {
                 found.stays(place, "what is not NAME: VALUE")
                 continue
             }
-            let indent = text.lowerBound - line.lowerBound
+            let indent = text.lowerBound - line.range.lowerBound
             while let last = blocks.last, last.indent >= indent { blocks.removeLast() }
             let name = document.text(scalar(text.lowerBound..<split, document) ?? text.lowerBound..<split)
-            let written = document.bytes.withBytes { $0.trimmed(split + 1..<text.upperBound) }
+            let written = document.trimmed(split + 1..<text.upperBound)
             let value = scalar(written, document)
             if value?.isEmpty == true, written.isEmpty || name != "oauth_token" {
                 blocks.append((indent, name))
@@ -178,7 +158,7 @@ enum GitHubHosts {
                     continue
                 }
                 let user = blocks.count >= 3 && blocks[1].name == "users" ? blocks[2].name : nil
-                tokens.append((host, user, value, whole, place))
+                tokens.append((host, user, value, line.whole, place))
             case _ where Plaintext.isSecret(name): found.stays(place, "'\(name)'")
             default: break
             }
@@ -207,9 +187,7 @@ enum GitHubHosts {
         }
         return found
     }
-}
 
-extension GitHubHosts {
     /// Returns the text of a YAML scalar, plain or quoted, without the comment behind it; `nil` if it contains escapes
     /// or spans lines.
     private static func scalar(_ written: Range<Int>, _ document: Document) -> Range<Int>? {
@@ -244,29 +222,25 @@ extension GitHubHosts {
 enum PostgresPasswords {
     static func logins(_ document: Document) throws(ImportError) -> Plaintext.Found {
         var found = Plaintext.Found()
-        for (index, (line, whole)) in zip(document.lines, document.wholeLines).enumerated() {
-            let place = "line \(index + 1)"
-            let isComment = document.bytes.withBytes { bytes in
-                bytes.trimmed(line).isEmpty || bytes[line.lowerBound] == UInt8(ascii: "#")
-            }
-            guard !isComment else { continue }
-            let parts = parts(document, line)
+        for line in document.lines where !document.isIdle(line, indented: false) {
+            let parts = parts(document, line.range)
             guard parts.count == 5 else {
-                found.stays(place, "what is not host:port:database:user:password")
+                found.stays(line.place, "what is not host:port:database:user:password")
                 continue
             }
-            let names = parts.prefix(4).map { unescaped(document.text($0)) }
+            var names: [String] = []
+            for part in parts.prefix(4) { names.append(try document.unescaped(part).plainText) }
             var attributes: [Attribute: AttributeValue] = [
                 .server: .string(names[0]), .protocolName: .string("postgresql"),
             ]
             attributes[.port] = Int64(names[1]).map(AttributeValue.number)
             if names[2] != "*" { attributes[.path] = .string("/" + names[2]) }
-            var login = Login(id: names.joined(separator: ":"), place: place)
+            var login = Login(id: names.joined(separator: ":"), place: line.place)
             login.title = "PostgreSQL \(names[0])"
             login.user = names[3]
             login.address = .internet(attributes)
             login.password = try document.unescaped(parts[4])
-            found.append(login, [whole])
+            found.append(login, [line.whole])
         }
         return found
     }
@@ -288,19 +262,5 @@ enum PostgresPasswords {
             parts.append(start..<line.upperBound)
             return parts
         }
-    }
-
-    private static func unescaped(_ text: String) -> String {
-        var output = ""
-        var isEscaped = false
-        for character in text {
-            if character == "\\", !isEscaped {
-                isEscaped = true
-                continue
-            }
-            output.append(character)
-            isEscaped = false
-        }
-        return output
     }
 }

@@ -25,16 +25,8 @@ struct CSVReader {
         offset = document.start
     }
 
-    /// Returns the next row; `nil` at the end.
     mutating func next() throws(ImportError) -> Row? {
-        let reader = self
-        let (row, end) = try document.bytes.withBytes { bytes throws(ImportError) in
-            var reader = reader
-            let row = try reader.read(bytes)
-            return (row, reader)
-        }
-        self = end
-        return row
+        try document.bytes.withBytes { bytes throws(ImportError) in try read(bytes) }
     }
 
     private mutating func read(_ bytes: Span<UInt8>) throws(ImportError) -> Row? {
@@ -53,7 +45,6 @@ struct CSVReader {
 
     private static func endsLine(_ byte: UInt8) -> Bool { byte == 0x0a || byte == 0x0d }
 
-    /// Skips a line end.
     private mutating func step(_ bytes: Span<UInt8>) {
         if bytes[offset] == 0x0d, offset + 1 < bytes.count, bytes[offset + 1] == 0x0a { offset += 1 }
         offset += 1
@@ -99,7 +90,6 @@ struct CSVReader {
         return cell.hasDoubledQuotes ? text.replacing("\"\"", with: "\"") : text
     }
 
-    /// Returns the text of a cell as a secret; `nil` for an empty cell.
     func secret(_ cell: Cell) throws(ImportError) -> Secret? {
         guard !cell.range.isEmpty else { return nil }
         guard cell.hasDoubledQuotes else { return try document.secret(cell.range) }

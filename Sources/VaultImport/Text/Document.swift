@@ -6,7 +6,6 @@ internal import VaultFormat
 /// else to a secret.
 package struct Document: Sendable {
     let bytes: Secret
-    /// The start of the text, after a byte order mark.
     let start: Int
 
     package var content: Secret { bytes }
@@ -34,13 +33,20 @@ package struct Document: Sendable {
         }
     }
 
-    func text(_ range: Range<Int>) -> String {
-        bytes.withBytes { String(decoding: $0.array(range), as: UTF8.self) }
+    func text(_ range: Range<Int>) -> String { bytes.withBytes { $0.text(range) } }
+
+    func secret(_ range: Range<Int>) throws(ImportError) -> Secret { try bytes.part(range) }
+
+    subscript(index: Int) -> UInt8 { bytes.withBytes { $0[index] } }
+
+    func firstIndex(of character: Unicode.Scalar, in range: Range<Int>) -> Int? {
+        bytes.withBytes { $0.firstIndex(of: UInt8(ascii: character), in: range) }
     }
 
-    func secret(_ range: Range<Int>) throws(ImportError) -> Secret {
-        try bytes.part(range)
-    }
+    /// Returns the range without blanks and tabs at its ends.
+    func trimmed(_ range: Range<Int>) -> Range<Int> { bytes.withBytes { $0.trimmed(range) } }
+
+    func starts(_ range: Range<Int>, with text: String) -> Bool { bytes.withBytes { $0.starts(range, with: text) } }
 
     /// Returns a text in which a backslash stands in front of literal characters; one at the end is itself literal.
     func unescaped(_ range: Range<Int>) throws(ImportError) -> Secret {
@@ -56,51 +62,76 @@ package struct Document: Sendable {
         }
     }
 
-    /// The lines, without their ends.
-    var lines: [Range<Int>] {
+    struct Line {
+        let number: Int
+        let range: Range<Int>
+        /// The text without blanks at its ends.
+        let text: Range<Int>
+        let whole: Range<Int>
+
+        var place: String { "line \(number)" }
+    }
+
+    var lines: [Line] {
         bytes.withBytes { bytes in
-            var lines: [Range<Int>] = []
+            var lines: [Line] = []
             var start = start
             while start < bytes.count {
                 let end = bytes.firstIndex(of: UInt8(ascii: "\n"), in: start..<bytes.count) ?? bytes.count
                 let hasReturn = end > start && bytes[end - 1] == UInt8(ascii: "\r")
-                lines.append(start..<(hasReturn ? end - 1 : end))
-                start = end + 1
+                let range = start..<(hasReturn ? end - 1 : end)
+                let next = min(end + 1, bytes.count)
+                lines.append(
+                    Line(number: lines.count + 1, range: range, text: bytes.trimmed(range), whole: start..<next))
+                start = next
             }
             return lines
         }
     }
+
+    /// Returns whether a line is blank, or a comment that begins with `#` at its beginning, or behind blanks as well.
+    func isIdle(_ line: Line, indented: Bool = true) -> Bool {
+        let text = indented ? line.text : line.range
+        return line.text.isEmpty || self[text.lowerBound] == UInt8(ascii: "#")
+    }
 }
 
 extension Span<UInt8> {
-    func firstIndex(of byte: UInt8, in range: Range<Int>) -> Int? {
-        var index = range.lowerBound
-        while index < range.upperBound {
-            if self[index] == byte { return index }
-            index += 1
-        }
-        return nil
-    }
+    func firstIndex(of byte: UInt8, in range: Range<Int>) -> Int? { range.first { self[$0] == byte } }
 
-    /// Returns the range without blanks and tabs at its ends.
     func trimmed(_ range: Range<Int>) -> Range<Int> {
         var (start, end) = (range.lowerBound, range.upperBound)
         while start < end, self[start] == 0x20 || self[start] == 0x09 { start += 1 }
         while end > start, self[end - 1] == 0x20 || self[end - 1] == 0x09 { end -= 1 }
         return start..<end
     }
+
+    func starts(_ range: Range<Int>, with text: String) -> Bool {
+        range.count >= text.utf8.count && zip(range.lowerBound..., text.utf8).allSatisfy { self[$0] == $1 }
+    }
+}
+
+extension UInt8 {
+    /// Whether the byte is a blank, a tab or a part of a line end.
+    var isBlank: Bool { [0x20, 0x09, 0x0a, 0x0d].contains(self) }
+}
+
+extension SecretBuffer {
+    mutating func append(_ secret: Secret) throws(CryptoError) {
+        try secret.withBytes { bytes throws(CryptoError) in try append(bytes) }
+    }
 }
 
 extension Secret {
     /// The bytes as text, of which copies remain in memory: only for non-secrets.
-    var plainText: String { withBytes { String(decoding: $0.array(0..<$0.count), as: UTF8.self) } }
+    var plainText: String { withBytes { $0.text(0..<$0.count) } }
 
     var isEmpty: Bool { count == 0 }
 
+    func starts(with text: String) -> Bool { withBytes { $0.starts(0..<$0.count, with: text) } }
+
     func part(_ range: Range<Int>) throws(ImportError) -> Secret { try secured(Secret(try bytes.copy(of: range))) }
 
-    /// Assembles a secret.
-    ///
     /// - Parameter capacity: the expected number of bytes.
     static func assembled(
         capacity: Int = 256, _ write: (inout SecretBuffer) throws(CryptoError) -> Void
@@ -112,7 +143,6 @@ extension Secret {
         } catch { throw .cryptography(error) }
     }
 
-    /// Decodes base64; `nil` if invalid.
     static func decoding(base64 text: Span<UInt8>) throws(ImportError) -> Secret? {
         guard let bytes = try secured(try SecretBytes.decoding(base64: text)) else { return nil }
         return Secret(bytes)
@@ -143,7 +173,6 @@ extension Secret {
         return Secret(try text.take())
     }
 
-    /// Makes a secret of text that was not secret at its source.
     convenience init(copying text: String) throws(CryptoError) {
         let bytes = Array(text.utf8)
         self.init(try SecretBytes(copying: bytes.span))
