@@ -6,100 +6,61 @@ internal import VaultCrypto
 /// A credential without a counterpart in a login becomes fields: `wifi.ssid`, `wifi.passphrase` and so on, and for a
 /// second one of the kind `wifi.2.ssid`, …. An export makes credentials of these fields.
 struct CXFCredential: Sendable {
-    /// The form of a member.
     enum Form: Sendable {
-        /// An EditableField with this type.
         case field(String)
-        /// A string.
         case text
-        /// An object or array.
         case json
     }
 
     let type: String
     let members: [(name: String, form: Form)]
 
-    private init(_ type: String, _ members: [(String, Form)]) {
+    /// - Parameter members: their names, each with a mark behind it unless it is an EditableField with a string: `*`
+    ///   for a concealed string, `:` and another type of field, `=` for a text, and `{}` for JSON.
+    private init(_ type: String, _ members: String) {
         self.type = type
-        self.members = members.map { (name: $0.0, form: $0.1) }
+        self.members = members.split(separator: " ").map { member in
+            let name = String(member.prefix { $0.isLetter || $0.isNumber })
+            switch member.dropFirst(name.count) {
+            case "": return (name, .field("string"))
+            case "*": return (name, .field("concealed-string"))
+            case "=": return (name, .text)
+            case "{}": return (name, .json)
+            case let type: return (name, .field(String(type.dropFirst())))
+            }
+        }
     }
 
-    private static let string = Form.field("string")
-    private static let concealed = Form.field("concealed-string")
-    private static let date = Form.field("date")
-    private static let month = Form.field("year-month")
-    private static let territory = Form.field("subdivision-code")
-    private static let country = Form.field("country-code")
-
-    static let basic = CXFCredential("basic-auth", [("username", string), ("password", concealed)])
-    static let note = CXFCredential("note", [("content", string)])
+    static let basic = CXFCredential("basic-auth", "username password*")
+    static let note = CXFCredential("note", "content")
     static let card = CXFCredential(
         "credit-card",
-        [
-            ("number", concealed), ("fullName", string), ("cardType", string), ("verificationNumber", concealed),
-            ("pin", concealed), ("expiryDate", month), ("validFrom", month),
-        ])
+        "number* fullName cardType verificationNumber* pin* expiryDate:year-month validFrom:year-month")
     static let person = CXFCredential(
-        "person-name",
-        [
-            ("title", string), ("given", string), ("givenInformal", string), ("given2", string),
-            ("surnamePrefix", string), ("surname", string), ("surname2", string), ("credentials", string),
-            ("generation", string),
-        ])
+        "person-name", "title given givenInformal given2 surnamePrefix surname surname2 credentials generation")
     static let address = CXFCredential(
-        "address",
-        [
-            ("streetAddress", string), ("postalCode", string), ("city", string), ("territory", territory),
-            ("country", country), ("tel", string),
-        ])
+        "address", "streetAddress postalCode city territory:subdivision-code country:country-code tel")
     static let sshKey = CXFCredential(
-        "ssh-key",
-        [
-            ("keyType", .text), ("privateKey", .text), ("keyComment", .text), ("creationDate", date),
-            ("expiryDate", date), ("keyGenerationSource", string),
-        ])
+        "ssh-key", "keyType= privateKey= keyComment= creationDate:date expiryDate:date keyGenerationSource")
     static let passkey = CXFCredential(
-        "passkey",
-        [
-            ("credentialId", .text), ("rpId", .text), ("username", .text), ("userDisplayName", .text),
-            ("userHandle", .text), ("key", .text), ("fido2Extensions", .json),
-        ])
-    private static let document: [(String, Form)] = [
-        ("nationality", string), ("fullName", string), ("birthDate", date), ("birthPlace", string), ("sex", string),
-        ("issueDate", date), ("expiryDate", date), ("issuingAuthority", string),
-    ]
+        "passkey", "credentialId= rpId= username= userDisplayName= userHandle= key= fido2Extensions{}")
+    private static let document =
+        " nationality fullName birthDate:date birthPlace sex issueDate:date expiryDate:date issuingAuthority"
 
     static let all = [
         basic, note, card, person, address, sshKey, passkey,
-        CXFCredential(
-            "api-key",
-            [
-                ("key", concealed), ("username", string), ("keyType", string), ("url", string), ("validFrom", date),
-                ("expiryDate", date),
-            ]),
+        CXFCredential("api-key", "key* username keyType url validFrom:date expiryDate:date"),
         CXFCredential(
             "drivers-license",
-            [
-                ("fullName", string), ("birthDate", date), ("issueDate", date), ("expiryDate", date),
-                ("issuingAuthority", string), ("territory", territory), ("country", country),
-                ("licenseNumber", string), ("licenseClass", string),
-            ]),
-        CXFCredential("generated-password", [("password", .text)]),
+            "fullName birthDate:date issueDate:date expiryDate:date issuingAuthority territory:subdivision-code "
+                + "country:country-code licenseNumber licenseClass"),
+        CXFCredential("generated-password", "password="),
         CXFCredential(
-            "identity-document",
-            [("issuingCountry", country), ("documentNumber", string), ("identificationNumber", string)] + document),
+            "identity-document", "issuingCountry:country-code documentNumber identificationNumber" + document),
         CXFCredential(
             "passport",
-            [
-                ("issuingCountry", country), ("passportType", string), ("passportNumber", string),
-                ("nationalIdentificationNumber", string),
-            ] + document),
-        CXFCredential(
-            "wifi",
-            [
-                ("ssid", string), ("networkSecurityType", .field("wifi-network-security-type")),
-                ("passphrase", concealed), ("hidden", .field("boolean")),
-            ]),
+            "issuingCountry:country-code passportType passportNumber nationalIdentificationNumber" + document),
+        CXFCredential("wifi", "ssid networkSecurityType:wifi-network-security-type passphrase* hidden:boolean"),
     ]
 
     static func named(_ type: String) -> CXFCredential? { all.first { $0.type == type } }
@@ -109,45 +70,35 @@ struct CXFCredential: Sendable {
 
     /// The kind of an entry whose fields have Bitwarden's names, and these names, where they differ.
     private static let kinds: [String: (kind: String, names: [String: String])] = [
-        card.type: (
-            "card", ["fullName": "cardholderName", "cardType": "brand", "verificationNumber": "code"]
-        ),
+        card.type: ("card", ["fullName": "cardholderName", "cardType": "brand", "verificationNumber": "code"]),
         person.type: ("identity", ["given": "firstName", "given2": "middleName", "surname": "lastName"]),
-        address.type: (
-            "identity", ["streetAddress": "address1", "territory": "state", "tel": "phone"]
-        ),
+        address.type: ("identity", ["streetAddress": "address1", "territory": "state", "tel": "phone"]),
     ]
 
     /// The kind of entry that such a credential makes; `nil` if its fields have names of their own.
     var kind: String? { CXFCredential.kinds[type]?.kind }
 
     /// Whether the first such credential is a part of the login itself.
-    var isOfLogin: Bool {
-        [CXFCredential.basic.type, CXFCredential.note.type, CXFCredential.passkey.type].contains(type)
-    }
+    var isOfLogin: Bool { ["basic-auth", "note", "passkey"].contains(type) }
 
-    /// Returns the field of a member in an entry of that kind.
     func name(of member: String) -> String { CXFCredential.kinds[type]?.names[member] ?? member }
 
     /// Returns the text of a member: the value of an EditableField, or the member itself.
-    static func value(of member: JSONValue) throws(ImportError) -> Secret? {
-        try (member.isObject ? member["value"] ?? member : member).secretOrSource()
+    static func value(of member: JSONValue?) throws(ImportError) -> Secret? {
+        try (member?.isObject == true ? member?["value"] ?? member : member)?.secretOrSource()
     }
 
     /// Returns the credential with the members that have a value, each of which is UTF-8.
     func value(_ values: [String: Secret]) -> JSONOutput {
-        .object(
-            [("type", .text(type))]
-                + members.compactMap { name, form in
-                    values[name].map { value in
-                        switch form {
-                        case .field(let type):
-                            (name, .object([("fieldType", .text(type)), ("value", .secret(value))]))
-                        case .json where value.isShallowJSON(): (name, .source(value))
-                        case .text, .json: (name, .secret(value))
-                        }
-                    }
-                })
+        let present = members.map { name, form -> (String, JSONOutput?) in
+            guard let value = values[name] else { return (name, nil) }
+            switch form {
+            case .field(let type): return (name, .object([("fieldType", .text(type)), ("value", .secret(value))]))
+            case .json where value.isShallowJSON(): return (name, .source(value))
+            case .text, .json: return (name, .secret(value))
+            }
+        }
+        return .object(present: [("type", .text(type))] + present)
     }
 }
 
@@ -159,36 +110,33 @@ enum CXFMonth {
 
     /// Returns the year, and the month without a leading zero; `nil` for a text in another form.
     static func parts(of text: Secret) throws(ImportError) -> (year: Secret, month: Secret)? {
-        let isMonth = text.withBytes { bytes in
-            bytes.count == 7 && bytes[4] == UInt8(ascii: "-") && isNumber(bytes.extracting(0..<4))
-                && isNumber(bytes.extracting(5..<7)) && (1...12).contains(number(bytes.extracting(5..<7)))
+        let start = text.withBytes { bytes -> Int? in
+            guard bytes.count == 7, bytes[4] == UInt8(ascii: "-"), number(bytes, 0..<4) != nil,
+                let month = number(bytes, 5..<7), (1...12).contains(month)
+            else { return nil }
+            return month < 10 ? 6 : 5
         }
-        guard isMonth else { return nil }
-        let start = text.withBytes { $0[5] == UInt8(ascii: "0") ? 6 : 5 }
-        return (try text.part(0..<4), try text.part(start..<7))
+        return try start.map { start throws(ImportError) in (try text.part(0..<4), try text.part(start..<7)) }
     }
 
     /// Returns the text; `nil` if ``parts(of:)`` would not return the same.
     static func text(year: Secret, month: Secret) throws(CryptoError) -> Secret? {
-        let isYear = year.withBytes { $0.count == 4 && isNumber($0) }
+        let isYear = year.withBytes { $0.count == 4 && number($0, 0..<4) != nil }
         let isMonth = month.withBytes { bytes in
-            (1...2).contains(bytes.count) && isNumber(bytes) && bytes[0] != UInt8(ascii: "0")
-                && (1...12).contains(number(bytes))
+            (1...2).contains(bytes.count) && bytes[0] != UInt8(ascii: "0")
+                && number(bytes, 0..<bytes.count).map { (1...12).contains($0) } ?? false
         }
         guard isYear, isMonth else { return nil }
         var text = try SecretBuffer(capacity: 8)
-        try year.withBytes { bytes throws(CryptoError) in try text.append(bytes) }
+        try text.append(year)
         try text.append(month.count == 1 ? "-0" : "-")
-        try month.withBytes { bytes throws(CryptoError) in try text.append(bytes) }
+        try text.append(month)
         return Secret(try text.take())
     }
 
-    private static func isNumber(_ bytes: Span<UInt8>) -> Bool {
-        bytes.indices.allSatisfy { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(bytes[$0]) }
-    }
-
-    private static func number(_ bytes: Span<UInt8>) -> Int {
-        bytes.indices.reduce(0) { $0 * 10 + Int(bytes[$1] - UInt8(ascii: "0")) }
+    private static func number(_ bytes: Span<UInt8>, _ range: Range<Int>) -> Int? {
+        guard range.allSatisfy({ (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(bytes[$0]) }) else { return nil }
+        return range.reduce(0) { $0 * 10 + Int(bytes[$1] - UInt8(ascii: "0")) }
     }
 }
 

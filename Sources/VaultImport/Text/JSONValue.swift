@@ -21,9 +21,7 @@ package struct JSONValue {
         } catch { throw .line(document.line(at: error.offset), error.text) }
     }
 
-    /// Parses the JSON of a product's export.
-    ///
-    /// - Throws: `.otherFormat` if the file is not JSON, with a guess of its format.
+    /// Parses an export; throws `.otherFormat` if the file is not JSON, with a guess of its format.
     init(ofExport document: Document) throws(ImportError) {
         guard let first = document.first, "{[".utf8.contains(first) else {
             throw .otherFormat("this is not JSON", hint: FormatGuess.hint(of: document))
@@ -47,12 +45,10 @@ package struct JSONValue {
     package var isArray: Bool { if case .array = node.kind { true } else { false } }
     package var isString: Bool { node.isString }
 
-    /// The range of a string between its quotes, escapes included.
     var stringRange: Range<Int>? { isString ? node.range : nil }
 
     package var boolean: Bool? { if case .boolean(let value) = node.kind { value } else { nil } }
 
-    /// A number that is a 64-bit integer.
     package var integer: Int? { if case .number = node.kind { Int(document.text(node.range)) } else { nil } }
 
     /// A non-secret string, or the source text of a number or boolean.
@@ -64,14 +60,12 @@ package struct JSONValue {
         }
     }
 
-    /// A string with a time (RFC 3339).
     var date: Date? {
         guard let text else { return nil }
         return (try? Date(text, strategy: .iso8601))
             ?? (try? Date.ISO8601FormatStyle(includingFractionalSeconds: true).parse(text))
     }
 
-    /// A number with a time, in seconds since 1970.
     var time: Date? { integer.flatMap { $0 > 0 ? Date(timeIntervalSince1970: Double($0)) : nil } }
 
     /// Returns a string as a secret, or the source text of a number or boolean; `nil` for other values, and for an
@@ -94,15 +88,24 @@ package struct JSONValue {
     func secretOrSource() throws(ImportError) -> Secret? { try isObject || isArray ? source() : secret() }
 
     /// Returns the bytes of a string in base64 for URLs without padding (RFC 4648, 5); `nil` for another value.
-    func decodedBase64URL() throws(ImportError) -> Secret? {
-        isString ? try secret()?.decodedBase64URL() : nil
-    }
+    func decodedBase64URL() throws(ImportError) -> Secret? { isString ? try secret()?.decodedBase64URL() : nil }
 
-    /// Returns the JSON source text of the value.
     func source() throws(ImportError) -> Secret {
         let range = isString ? node.range.lowerBound - 1..<node.range.upperBound + 1 : node.range
         return try document.secret(range)
     }
 
     var line: Int { document.line(at: node.range.lowerBound) }
+}
+
+extension JSONOutput {
+    static func texts(_ texts: [String]) -> JSONOutput { .array(texts.map(JSONOutput.text)) }
+
+    static func number(_ number: Int) -> JSONOutput { .json(String(number)) }
+
+    static func boolean(_ value: Bool) -> JSONOutput { .json(value ? "true" : "false") }
+
+    static func object(present members: [(String, JSONOutput?)]) -> JSONOutput {
+        .object(members.compactMap { name, value in value.map { (name, $0) } })
+    }
 }
