@@ -31,7 +31,7 @@ enum CXFSamples {
         return try Document(
             CXFExport.text(&entries, at: now) { file in
                 SSHKeyConversion.exported(file: file).map {
-                    CXFExport.SSHKey(type: $0.type, comment: $0.comment, key: $0.key)
+                    (type: $0.type, comment: $0.comment, key: $0.key)
                 }
             })
     }

@@ -4,8 +4,8 @@ internal import Glibc
 internal import Vault
 internal import VaultCrypto
 internal import VaultImport
+internal import VaultSSHAgent
 
-/// The formats of an export.
 enum ExportFormat: String, FormatName, CaseIterable {
     case kdbx, bitwarden, cxf, csv, pass
 
@@ -139,7 +139,11 @@ struct Export: ParsableCommand {
             guard let layout = CSVLayout.named(layout) else { return false }
             try write(CSVExport.text(&entries, for: layout), to: file)
         case .bitwarden: try write(BitwardenExport.text(&entries), to: file)
-        case .cxf: try write(CXFExport.text(&entries, sshKey: CXFExport.SSHKey.init(file:)), to: file)
+        case .cxf:
+            let text = try CXFExport.text(&entries) { file in
+                SSHKeyConversion.exported(file: file).map { (type: $0.type, comment: $0.comment, key: $0.key) }
+            }
+            try write(text, to: file)
         case .kdbx:
             let chosen = try given ?? newPassphrase()
             guard !chosen.withBytes({ bytes in bytes.indices.contains { bytes[$0] == 0x0a } }), chosen.count > 0 else {

@@ -8,36 +8,25 @@ internal import VaultFormat
 package enum BitwardenExport {
     package static func text(_ entries: inout ExportedEntries) throws(ImportError) -> Secret {
         try entries.separateAttachments()
-        do throws(CryptoError) { return try write(&entries) } catch { throw .cryptography(error) }
-    }
-
-    private static func write(_ entries: inout ExportedEntries) throws(CryptoError) -> Secret {
-        var json = try JSONWriter()
-        try json.begin("{")
-        try json.member("encrypted", .json("false"))
+        entries.settle(for: "bitwarden")
         let folders = Set(entries.entries.map(\.folder)).filter { !$0.isEmpty }.sorted()
         let named = folders.map { JSONOutput.object([("id", .text(folderID($0))), ("name", .text($0))]) }
-        try json.member("folders", .array(named))
-        try json.name("items")
-        try json.begin("[")
-        entries.settle(for: "bitwarden")
+        var items: [JSONOutput] = []
         for entry in entries.entries {
-            guard !entry.isPasskeyAlone || entry.passkeys.allSatisfy({ BitwardenPasskey.canWrite($0) }) else {
+            guard !entry.isPasskeyAlone || entry.passkeys.allSatisfy(BitwardenPasskey.canWrite) else {
                 entries.leaveOutWhole("passkeys with a key other than of P-256")
                 continue
             }
-            try json.element(item(entry, &entries))
+            items.append(try item(entry, &entries))
             BitwardenPasskey.count(entry.passkeys, &entries)
         }
-        try json.end("]")
-        try json.end("}")
-        return try json.line()
+        return try .json(
+            .object([("encrypted", .boolean(false)), ("folders", .array(named)), ("items", .array(items))]),
+            isLine: true)
     }
 
     /// Returns a UUID derived from the name, the same each time.
-    private static func folderID(_ name: String) -> String {
-        BitwardenPasskey.uuid(KeyedHash.shortDigest(name))
-    }
+    private static func folderID(_ name: String) -> String { BitwardenPasskey.uuid(KeyedHash.shortDigest(name)) }
 
     /// The members of the types without a password, by Bitwarden's names; each was imported as a field.
     private static let members = [
@@ -54,9 +43,7 @@ package enum BitwardenExport {
         case note, card, identity, key
     }
 
-    private static func item(
-        _ given: ExportEntry, _ entries: inout ExportedEntries
-    ) throws(CryptoError) -> JSONOutput {
+    private static func item(_ given: ExportEntry, _ entries: inout ExportedEntries) throws(ImportError) -> JSONOutput {
         var entry = given
         try entry.encodeBinaries()
         let kind = fittingKind(of: entry)
@@ -64,27 +51,23 @@ package enum BitwardenExport {
         let isConfirmed = kind == .key && entry.attributes.contains { $0 == ("ssh.confirm", "true") }
         let isFavorite = isMarked("favorite", &entry)
         let asksAgain = isMarked("reprompt", &entry) || isConfirmed
-        var members: [(String, JSONOutput)] = [
-            ("id", .text(entry.id(in: "bitwarden") ?? entry.id.uuidString.lowercased()))
-        ]
-        if !entry.folder.isEmpty { members.append(("folderId", .text(folderID(entry.folder)))) }
-        members += [
-            ("name", .text(entry.title)), ("type", .json(String(kind.rawValue))),
-            ("notes", .secret(kind == .note ? entry.password : entry.notes)),
-            ("favorite", .json(isFavorite ? "true" : "false")), ("reprompt", .json(asksAgain ? "1" : "0")),
+        let part = main(kind, &entry, &entries)
+        return .object(present: [
+            ("id", .text(entry.id(in: "bitwarden") ?? entry.id.uuidString.lowercased())),
+            ("folderId", entry.folder.isEmpty ? nil : .text(folderID(entry.folder))), ("name", .text(entry.title)),
+            ("type", .number(kind.rawValue)), ("notes", .secret(kind == .note ? entry.password : entry.notes)),
+            ("favorite", .boolean(isFavorite)), ("reprompt", .number(asksAgain ? 1 : 0)),
             ("creationDate", .text(entry.created.formatted(.iso8601))),
-            ("revisionDate", .text(entry.modified.formatted(.iso8601))), try main(kind, &entry, &entries),
-        ]
-        return .object(members + [("fields", fields(entry))])
+            ("revisionDate", .text(entry.modified.formatted(.iso8601))), part, ("fields", fields(entry)),
+        ])
     }
 
-    /// Returns the member with the parts of an entry that its type has.
     private static func main(
         _ kind: Kind, _ entry: inout ExportEntry, _ entries: inout ExportedEntries
-    ) throws(CryptoError) -> (String, JSONOutput) {
+    ) -> (String, JSONOutput) {
         switch kind {
-        case .login: ("login", try login(&entry))
-        case .note: ("secureNote", .object([("type", .json("0"))]))
+        case .login: ("login", login(&entry))
+        case .note: ("secureNote", .object([("type", .number(0))]))
         case .card: ("card", members(of: "card", &entry))
         case .identity: ("identity", members(of: "identity", &entry))
         case .key: ("sshKey", entry.isServedKey ? key(&entry, &entries) : members(of: "ssh key", &entry))
@@ -92,10 +75,7 @@ package enum BitwardenExport {
     }
 
     private static func isMarked(_ name: String, _ entry: inout ExportEntry) -> Bool {
-        guard let index = entry.attributes.firstIndex(where: { $0.name == name && ["true", "1"].contains($0.value) })
-        else { return false }
-        entry.attributes.remove(at: index)
-        return true
+        entry.takeAttribute(name) { ["true", "1"].contains($0) } != nil
     }
 
     /// Returns the type that loses no part of an entry: the original one if possible, else a login.
@@ -120,15 +100,9 @@ package enum BitwardenExport {
 
     private static func members(of kind: String, _ entry: inout ExportEntry) -> JSONOutput {
         if let whole = entry.password, !whole.isEmpty { return .source(whole) }
-        var written: [(String, JSONOutput)] = []
-        for member in members[kind] ?? [] {
-            let index = entry.fields.firstIndex { $0.name == member }
-            written.append((member, .secret(index.map { entry.fields.remove(at: $0).secret })))
-        }
-        return .object(written)
+        return .object((members[kind] ?? []).map { ($0, .secret(entry.takeField($0))) })
     }
 
-    /// Returns an ssh key in the form that the ssh door stores.
     private static func key(_ entry: inout ExportEntry, _ entries: inout ExportedEntries) -> JSONOutput {
         func attribute(_ name: String) -> String? { entry.attributes.first { $0.name == name }?.value }
         let (publicKey, certificate) = (attribute("ssh.public"), attribute("ssh.certificate"))
@@ -141,57 +115,40 @@ package enum BitwardenExport {
     }
 
     private static func fields(_ entry: ExportEntry) -> JSONOutput {
+        func field(_ name: String, _ value: JSONOutput, as member: String = "value", type: Int) -> JSONOutput {
+            .object([("name", .text(name)), (member, value), ("type", .number(type))])
+        }
         let attributes = entry.attributes.map { name, value in
-            let link = value.hasPrefix("linked:") ? Int(value.dropFirst(7)).map { _ in value.dropFirst(7) } : nil
-            let type = link != nil ? "3" : entry.booleans.contains(name) ? "2" : "0"
-            return JSONOutput.object([
-                ("name", .text(name)), link.map { ("linkedId", .json(String($0))) } ?? ("value", .text(value)),
-                ("type", .json(type)),
-            ])
-        }
-        return .array(
-            attributes
-                + entry.fields.map { name, secret in
-                    .object([("name", .text(name)), ("value", .secret(secret)), ("type", .json("1"))])
-                })
-    }
-
-    private static func login(_ entry: inout ExportEntry) throws(CryptoError) -> JSONOutput {
-        var urls: [JSONOutput] = []
-        for (index, url) in entry.urls.enumerated() {
-            var members: [(String, JSONOutput)] = [("uri", .text(url))]
-            let place = entry.attributes.firstIndex { $0.name == ItemNames.match(of: index + 1) }
-            let match = place.flatMap { Bitwarden.matches.firstIndex(of: entry.attributes[$0].value) }
-            if let place, let match {
-                members.append(("match", .json(String(match))))
-                entry.attributes.remove(at: place)
+            if value.hasPrefix("linked:"), let id = Int(value.dropFirst(7)) {
+                return field(name, .number(id), as: "linkedId", type: 3)
             }
-            urls.append(.object(members))
+            return field(name, .text(value), type: entry.booleans.contains(name) ? 2 : 0)
         }
-        let members: [(String, JSONOutput)] = [
-            ("uris", .array(urls)), ("username", .text(entry.user)), ("password", .secret(entry.password)),
-            ("totp", .secret(entry.otp)),
-        ]
-        return .object(members + (try passkeys(&entry).map { [("fido2Credentials", $0)] } ?? []))
+        return .array(attributes + entry.fields.map { field($0.name, .secret($0.secret), type: 1) })
     }
 
-    /// Returns the passkeys; `nil` if there are none.
-    private static func passkeys(_ entry: inout ExportEntry) throws(CryptoError) -> JSONOutput? {
+    private static func login(_ entry: inout ExportEntry) -> JSONOutput {
+        let urls = entry.urls.enumerated().map { index, url in
+            let match = entry.takeAttribute(ItemNames.match(of: index + 1), where: Bitwarden.matches.contains)
+            let number = match.flatMap { Bitwarden.matches.firstIndex(of: $0) }
+            return JSONOutput.object(present: [("uri", .text(url)), ("match", number.map(JSONOutput.number))])
+        }
+        return .object(present: [
+            ("uris", .array(urls)), ("username", .text(entry.user)), ("password", .secret(entry.password)),
+            ("totp", .secret(entry.otp)), ("fido2Credentials", passkeys(&entry)),
+        ])
+    }
+
+    private static func passkeys(_ entry: inout ExportEntry) -> JSONOutput? {
         // Earlier imports kept the passkeys unchanged, in one field.
         let isOwn = entry.id(in: "bitwarden") != nil
-        if isOwn,
-            let index = entry.fields.firstIndex(where: { $0.name == "passkey" && value($0.secret)?.isArray == true })
-        {
-            return .source(entry.fields.remove(at: index).secret)
+        if isOwn, let whole = entry.takeField("passkey", where: { value($0)?.isArray == true }) {
+            return .source(whole)
         }
-        let parts = try BitwardenPasskey.takeParts(from: &entry)
-        let passkeys = entry.passkeys.filter { BitwardenPasskey.canWrite($0) }
+        let parts = BitwardenPasskey.takeParts(from: &entry)
+        let passkeys = entry.passkeys.filter(BitwardenPasskey.canWrite)
         guard !parts.isEmpty || !passkeys.isEmpty else { return nil }
         let created = entry.created.formatted(.iso8601)
         return .array(passkeys.map { BitwardenPasskey.value(of: $0, created: created) } + parts)
     }
-}
-
-extension Secret {
-    var isUTF8: Bool { withBytes { $0.isUTF8 } }
 }

@@ -16,7 +16,7 @@ package enum CSVExport {
         entries.settle(for: layout.product)
         for var entry in entries.entries {
             if isOwn {
-                try secured(try entry.encodeBinaries())
+                try entry.encodeBinaries()
                 entry.stateKind()
             }
             guard entry.password?.isPlainText ?? true else {
@@ -54,10 +54,7 @@ package enum CSVExport {
 
     private static func milliseconds(_ date: Date) -> String { String(Int64(date.timeIntervalSince1970 * 1000)) }
 
-    /// Counts the parts for which there is no column.
-    private static func count(
-        _ entry: ExportEntry, _ columns: [CSVLayout.Column], _ entries: inout ExportedEntries
-    ) {
+    private static func count(_ entry: ExportEntry, _ columns: [CSVLayout.Column], _ entries: inout ExportedEntries) {
         entries.leaveOut("one-time password seeds", entry.otp == nil || columns.contains(.otp) ? 0 : 1)
         entries.leaveOut("notes", entry.notes == nil || columns.contains(.notes) ? 0 : 1)
         entries.leaveOut("folders", entry.folder.isEmpty || columns.contains(.folder) ? 0 : 1)
@@ -70,7 +67,6 @@ package enum CSVExport {
     }
 }
 
-/// Writes comma-separated values (RFC 4180).
 private struct CSVWriter: ~Copyable {
     private var buffer: SecretBuffer
     private let quotesAll: Bool

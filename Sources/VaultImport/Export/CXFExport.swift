@@ -5,74 +5,44 @@ internal import VaultFormat
 
 /// FIDO's Credential Exchange Format (CXF) 1.0, in clear text: one account with all entries.
 package enum CXFExport {
-    /// The parts of an ssh key.
-    package struct SSHKey: Sendable {
-        let type: String
-        let comment: String
-        let key: Secret
+    /// The parts of an ssh key, with the name of its algorithm, such as `ssh-ed25519`, and the key as PKCS#8 in DER.
+    package typealias SSHKey = (type: String, comment: String, key: Secret)
 
-        /// - Parameters:
-        ///   - type: the name of the algorithm, such as `ssh-ed25519`.
-        ///   - key: PKCS#8 in DER.
-        package init(type: String, comment: String, key: Secret) {
-            (self.type, self.comment, self.key) = (type, comment, key)
-        }
-    }
-
-    private static let exporter = "vault"
-    private static let format = "cxf:"
-
-    /// - Parameters:
-    ///   - now: the time of the export.
-    ///   - sshKey: returns the parts of a key file of ssh-keygen(1); `nil` if it cannot be converted.
+    /// - Parameter sshKey: returns the parts of a key file of ssh-keygen(1); `nil` if it cannot be converted.
     package static func text(
         _ entries: inout ExportedEntries, at now: Date = Date(), sshKey: @escaping (Secret) -> SSHKey? = { _ in nil }
     ) throws(ImportError) -> Secret {
         try entries.separateAttachments()
-        do throws(CryptoError) { return try write(&entries, now, sshKey) } catch { throw .cryptography(error) }
-    }
-
-    private static func write(
-        _ entries: inout ExportedEntries, _ now: Date, _ sshKey: @escaping (Secret) -> SSHKey?
-    ) throws(CryptoError) -> Secret {
-        var json = try JSONWriter()
-        try json.begin("{")
-        try json.member("version", .object([("major", .json(String(CXF.version))), ("minor", .json("0"))]))
-        try json.member("exporterRpId", exporter)
-        try json.member("exporterDisplayName", exporter)
-        try json.member("timestamp", .json(String(now.secondsSince1970 ?? 0)))
-        try json.name("accounts")
-        try json.begin("[")
-        try json.begin("{")
-        try json.member("id", Base64URL.encoded(UUID().bytes))
-        try json.member("username", "")
-        try json.member("email", "")
         entries.settle(for: "cxf")
-        var folders = CXFFolders()
+        let root = ExportFolder<String>()
         var ids: Set<String> = []
-        try json.name("items")
-        try json.begin("[")
+        var items: [JSONOutput] = []
         for entry in entries.entries {
             guard let entry = try writable(entry, &entries) else { continue }
             let id = id(of: entry, &ids)
             var writer = CXFItemWriter(entry, sshKey)
-            try json.element(writer.item(id))
-            for folder in writer.folders { folders.add(id, to: folder) }
+            items.append(try writer.item(id))
+            for folder in writer.folders {
+                // Readers limit the nesting of JSON: the names of deeper levels are joined.
+                root.add(id, to: folder.split(separator: "/", maxSplits: 15, omittingEmptySubsequences: false)[...])
+            }
         }
-        try json.end("]")
-        try json.member("collections", folders.value())
-        try json.end("}")
-        try json.end("]")
-        try json.end("}")
-        return try json.line()
+        let account = JSONOutput.object([
+            ("id", .text(Base64URL.encoded(UUID().bytes))), ("username", .text("")), ("email", .text("")),
+            ("items", .array(items)), ("collections", collections(below: root)),
+        ])
+        return try .json(
+            .object([
+                ("version", .object([("major", .number(CXF.version)), ("minor", .number(0))])),
+                ("exporterRpId", .text("vault")), ("exporterDisplayName", .text("vault")),
+                ("timestamp", .number(now.secondsSince1970 ?? 0)), ("accounts", .array([account])),
+            ]), isLine: true)
     }
 
-    /// Counts the parts of an entry that the format has no room for.
-    ///
-    /// - Returns: the entry without them; `nil` if nothing is left.
+    /// Returns the entry without the parts that the format has no room for, and counts them.
     private static func writable(
         _ entry: ExportEntry, _ entries: inout ExportedEntries
-    ) throws(CryptoError) -> ExportEntry? {
+    ) throws(ImportError) -> ExportEntry? {
         var entry = entry
         try entry.encodeBinaries()
         let counting = entry.passkeys.count { !CXFPasskey.canWrite($0) }
@@ -85,72 +55,43 @@ package enum CXFExport {
         return nil
     }
 
-    /// Returns the identifier of an entry, which is that of its source if it was imported from this format.
+    /// Returns the identifier of the entry's source, if it was imported from this format, or one of its own.
     private static func id(of entry: ExportEntry, _ ids: inout Set<String>) -> String {
         let own = Base64URL.encoded(entry.id.bytes)
         // A passkey alone was an item alone.
         let parent =
             entry.isPasskeyAlone ? entry.passkeys.first.flatMap { ExportedEntries.parent(of: $0.passkey) } : nil
-        let source = parent.flatMap { $0.hasPrefix(format) ? String($0.dropFirst(format.count)) : nil }
-        if let id = source ?? entry.id(in: "cxf"), let bytes = Base64URL.decoded(id), (1...64).contains(bytes.count),
-            ids.insert(id).inserted
+        let source = parent.flatMap { $0.hasPrefix("cxf:") ? String($0.dropFirst(4)) : nil } ?? entry.id(in: "cxf")
+        if let source, let bytes = Base64URL.decoded(source), (1...64).contains(bytes.count),
+            ids.insert(source).inserted
         {
-            return id
+            return source
         }
-        guard ids.insert(own).inserted else {
-            let other = Base64URL.encoded(UUID().bytes)
-            ids.insert(other)
-            return other
-        }
-        return own
+        if ids.insert(own).inserted { return own }
+        let other = Base64URL.encoded(UUID().bytes)
+        ids.insert(other)
+        return other
     }
 
-    /// Returns an identifier that is derived from a name, the same each time.
-    fileprivate static func id(ofName name: String) -> String { Base64URL.encoded(KeyedHash.shortDigest(name)) }
+    private static func collections(below folder: ExportFolder<String>) -> JSONOutput {
+        .array(
+            folder.map { name, folder in
+                let below = collections(below: folder)
+                let isLeaf = if case .array(let all) = below { all.isEmpty } else { true }
+                return .object(present: [
+                    ("id", .text(Base64URL.encoded(KeyedHash.shortDigest(folder.path)))), ("title", .text(name)),
+                    ("items", .array(folder.entries.map { .object([("item", .text($0))]) })),
+                    ("subCollections", isLeaf ? nil : below),
+                ])
+            })
+    }
 }
 
 extension UUID {
-    var bytes: [UInt8] {
-        VaultFormat.bytes(hexadecimal: uuidString.lowercased().filter { $0 != "-" }) ?? []
-    }
+    var bytes: [UInt8] { VaultFormat.bytes(hexadecimal: uuidString.lowercased().filter { $0 != "-" }) ?? [] }
 }
 
 extension Date {
     /// The whole seconds since 1970; `nil` for an earlier time, and for one too far away.
-    var secondsSince1970: Int? {
-        Int(exactly: timeIntervalSince1970.rounded(.down)).flatMap { $0 < 0 ? nil : $0 }
-    }
-}
-
-/// The collections of an export: folders, whose names have slashes between their levels.
-private struct CXFFolders {
-    /// The deepest level, since readers limit the nesting of JSON; the names of deeper levels are joined.
-    private static let depthLimit = 16
-
-    private var items: [String] = []
-    private var children: [String: CXFFolders] = [:]
-
-    mutating func add(_ item: String, to folder: String) {
-        let names = folder.split(
-            separator: "/", maxSplits: CXFFolders.depthLimit - 1, omittingEmptySubsequences: false)
-        add(item, to: names[...])
-    }
-
-    private mutating func add(_ item: String, to names: ArraySlice<Substring>) {
-        guard let name = names.first else { return items.append(item) }
-        children[String(name), default: CXFFolders()].add(item, to: names.dropFirst())
-    }
-
-    func value(below parent: String = "") -> JSONOutput {
-        .array(
-            children.sorted { $0.key < $1.key }.map { name, child in
-                let path = "\(parent)/\(name)"
-                let deeper = child.children.isEmpty ? [] : [("subCollections", child.value(below: path))]
-                return .object(
-                    [
-                        ("id", .text(CXFExport.id(ofName: path))), ("title", .text(name)),
-                        ("items", .array(child.items.map { .object([("item", .text($0))]) })),
-                    ] + deeper)
-            })
-    }
+    var secondsSince1970: Int? { Int(exactly: timeIntervalSince1970.rounded(.down)).flatMap { $0 < 0 ? nil : $0 } }
 }

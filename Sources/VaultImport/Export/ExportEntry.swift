@@ -4,11 +4,10 @@ package import Vault
 internal import VaultCrypto
 internal import VaultFormat
 
-/// An item to be exported.
+/// An item to be exported, in the parts that other products know.
 ///
-/// Size: the properties are the parts that other products know, from which each format takes its own.
+/// Size: the properties are these parts.
 package struct ExportEntry: Sendable {
-    /// The item's own identifier.
     package let id: UUID
     /// The origin, as `FORMAT:ID`, if the item was imported.
     package let source: String?
@@ -26,47 +25,38 @@ package struct ExportEntry: Sendable {
     package var booleans: Set<String> = []
     package var attachments: [(name: String, content: Secret)] = []
     package var passkeys: [PortablePasskey] = []
-    /// Whether the entry is a passkey without a login.
     package let isPasskeyAlone: Bool
     package let created: Date
     package let modified: Date
-    /// What an import from the format states of its items.
-    private var made = ""
-    /// The item; `nil` for a passkey without a login.
     private let item: Item?
     /// Whether the URLs are the item's own, not that of its place.
     private let hasOwnURLs: Bool
 
-    /// Returns the entry's ID in a format, if it was imported from there.
     func id(in format: String) -> String? {
         source.flatMap { $0.hasPrefix(format + ":") ? String($0.dropFirst(format.count + 1)) : nil }
     }
 
     /// - Throws: the vault's error if a secret cannot be opened.
-    init(_ item: Item) throws(VaultError) {
+    init(_ item: Item) throws(ImportError) {
         let (face, attributes) = (ItemFace(item), item.userAttributes)
-        isPasskeyAlone = false
-        id = item.record?.id ?? UUID()
-        source = attributes[ItemNames.source]
-        created = item.record?.created ?? Date()
-        modified = item.record?.modified ?? Date()
+        (id, source) = (item.record?.id ?? UUID(), attributes[ItemNames.source])
+        (created, modified) = (item.record?.created ?? Date(), item.record?.modified ?? Date())
         (title, user, urls, folder, kind) = (face.title, face.user, face.urls, face.folder ?? "", face.kind)
-        self.item = item
-        let hasOwnURLs =
+        (self.item, isPasskeyAlone) = (item, false)
+        hasOwnURLs =
             item.itemClass == .internetPassword || attributes[ItemNames.url] != nil
             || attributes[ItemNames.furtherURL(2)] != nil
-        self.hasOwnURLs = hasOwnURLs
         // The page of a place is of use to those who fill in a login.
         if !hasOwnURLs, kind != nil { urls = [] }
-        password = try item.openedSecret()
+        password = try item.opened(nil)
         for name in item.fieldNames where name != ItemNames.fingerprint {
-            guard let secret = try item.openedSecret(field: name) else { continue }
-            if name == ItemNames.otp { otp = secret } else { fields.append((name, secret)) }
+            if let secret = try item.opened(name) { fields.append((name, secret)) }
         }
+        otp = takeField(ItemNames.otp)
         if let comment = face.comment {
-            notes = try? Secret(plain: comment)
-        } else if let place = fields.firstIndex(where: { $0.name == ItemNames.notes }) {
-            notes = fields.remove(at: place).secret
+            notes = try Secret(plain: comment)
+        } else if let field = takeField(ItemNames.notes) {
+            notes = field
             self.attributes.append((Statement.notes, "field"))
         }
         for (name, value) in attributes.sorted(by: { $0.key < $1.key }) {
@@ -75,7 +65,7 @@ package struct ExportEntry: Sendable {
                 self.attributes.append((shown, value))
             }
         }
-        self.attributes += statements(readAs: asRead)
+        self.attributes += Statement.about(item, readAs: asRead, hasOwnURLs: hasOwnURLs)
         booleans = Set((attributes[ItemNames.booleans] ?? "").split(separator: "\n").map(String.init))
     }
 
@@ -86,44 +76,32 @@ package struct ExportEntry: Sendable {
         return login
     }
 
-    /// States the kind of the entry, for a format without a place for it.
     mutating func stateKind() {
         if let kind { attributes.append((Statement.kind, kind)) }
     }
 
     /// Leaves out what an import from a format states anyway.
-    fileprivate mutating func settle(for format: String) {
-        made = Maker.of(importFrom: format)
-        attributes.removeAll { $0 == (ItemNames.made, made) }
+    mutating func settle(for format: String) {
+        attributes.removeAll { $0 == (ItemNames.made, Maker.of(importFrom: format)) }
     }
 
-    /// Replaces the statements, for a format that reads an entry in another way.
     mutating func restate(_ change: (inout Login) -> Void) {
-        guard item != nil else { return }
+        guard let item else { return }
         var login = asRead
         change(&login)
         attributes.removeAll { $0.name.hasPrefix(ItemNames.prefix) && $0.name != Statement.notes }
-        attributes += statements(readAs: login)
+        attributes += Statement.about(item, readAs: login, hasOwnURLs: hasOwnURLs)
     }
 
-    private func statements(readAs login: Login) -> [(name: String, value: String)] {
-        guard let item else { return [] }
-        return Statement.about(item, readAs: login, hasOwnURLs: hasOwnURLs).filter { $0 != (ItemNames.made, made) }
-    }
-
-    /// An entry for a passkey without a login.
     init(_ portable: PortablePasskey) {
         let passkey = portable.passkey
-        id = passkey.item.record?.id ?? UUID()
-        source = nil
-        (created, modified) = (passkey.item.record?.created ?? Date(), passkey.item.record?.modified ?? Date())
-        let name = passkey.names.relyingParty
+        let (record, name) = (passkey.item.record, passkey.names.relyingParty)
+        (id, source) = (record?.id ?? UUID(), nil)
+        (created, modified) = (record?.created ?? Date(), record?.modified ?? Date())
         title = "\(name.isEmpty ? passkey.relyingParty : name) (Passkey)"
         user = passkey.names.user
         urls = ["https://\(passkey.relyingParty)"]
-        (folder, item, hasOwnURLs) = ("", nil, true)
-        passkeys = [portable]
-        isPasskeyAlone = true
+        (folder, item, hasOwnURLs, passkeys, isPasskeyAlone) = ("", nil, true, [portable], true)
     }
 
     var tags: [String] {
@@ -132,19 +110,26 @@ package struct ExportEntry: Sendable {
 
     /// Removes the tags, and returns them, if a product separates them by none of their characters.
     mutating func takeTags(separatedBy separators: String) -> [String]? {
-        guard let place = attributes.firstIndex(where: { $0.name == ItemNames.tags }) else { return nil }
         let tags = tags
         let isFitting = tags.allSatisfy { tag in
             !tag.contains { separators.contains($0) } && tag.first?.isWhitespace == false
                 && tag.last?.isWhitespace == false
         }
-        guard isFitting else { return nil }
-        attributes.remove(at: place)
-        return tags
+        return isFitting ? takeAttribute(ItemNames.tags).map { _ in tags } : nil
+    }
+
+    mutating func takeAttribute(_ name: String, where isFitting: (String) -> Bool = { _ in true }) -> String? {
+        let place = attributes.firstIndex { $0.name == name && isFitting($0.value) }
+        return place.map { attributes.remove(at: $0).value }
+    }
+
+    mutating func takeField(_ name: String, where isFitting: (Secret) -> Bool = { _ in true }) -> Secret? {
+        let place = fields.firstIndex { $0.name == name && isFitting($0.secret) }
+        return place.map { fields.remove(at: $0).secret }
     }
 
     /// Replaces the secrets that are no text by their base64, and states which.
-    mutating func encodeBinaries() throws(CryptoError) {
+    mutating func encodeBinaries() throws(ImportError) {
         var names: [String] = []
         if let secret = password, !secret.isUTF8 {
             password = try secret.encodedBase64()
@@ -156,9 +141,6 @@ package struct ExportEntry: Sendable {
         }
         if !names.isEmpty { attributes.append((Statement.base64, Statement.text(names))) }
     }
-
-    /// Whether all secrets are UTF-8.
-    var hasOnlyTexts: Bool { ([password, otp, notes] + fields.map(\.secret)).allSatisfy { $0?.isUTF8 ?? true } }
 
     /// Whether the entry is a key that the ssh door serves.
     var isServedKey: Bool { user.hasPrefix("SHA256:") && attributes.contains { $0.name == "ssh.public" } }
@@ -183,17 +165,13 @@ package struct ExportedEntries: Sendable {
     package private(set) var entries: [ExportEntry] = []
     /// The number of entries at the end that are passkeys without a login.
     private var lonePasskeys = 0
-    /// The items of attachments, with the places of their entries.
     private var attached: [(place: Int, item: Item)] = []
     /// The numbers of omitted parts, by description.
     package private(set) var leftOut: [String: Int] = [:]
     /// The number of entries of which an import cannot tell all of what they are in the vault.
     package private(set) var unstated = 0
 
-    /// - Parameters:
-    ///   - items: certificates and keys other than passkeys are omitted, and so are items that belong to the device or
-    ///     to services.
-    ///   - progress: receives the share of opened items, from 0 to 1.
+    /// - Parameter items: certificates and keys other than passkeys are omitted, and so are items of the device.
     package init(_ items: [Item], progress: (Double) -> Void = { _ in }) throws(ImportError) {
         let staying: Set<String> = ["device-identifiers", "systemd"]
         var attachments: [(parent: String, name: String, item: Item)] = []
@@ -215,7 +193,7 @@ package struct ExportedEntries: Sendable {
                 continue
             }
             if let source { places[source] = entries.count }
-            entries.append(try outside { try ExportEntry(item) })
+            entries.append(try ExportEntry(item))
             progress(Double(index) / Double(items.count))
         }
         for (parent, name, item) in attachments {
@@ -223,15 +201,14 @@ package struct ExportedEntries: Sendable {
                 entries[place].attachments.append((name, content))
                 attached.append((place, item))
             } else {
-                entries.append(try outside { try ExportEntry(item) })
+                entries.append(try ExportEntry(item))
             }
         }
         let accounts = passkeys.isEmpty ? [:] : self.accounts
         for passkey in passkeys {
-            let portable = try outside { try PortablePasskey(passkey) }
+            let portable = try PortablePasskey(passkey)
             let parent = ExportedEntries.parent(of: passkey).flatMap { places[$0] }
-            let account = Account(user: passkey.names.user, domain: passkey.relyingParty)
-            if let place = parent ?? accounts[account] {
+            if let place = parent ?? accounts[[passkey.names.user, passkey.relyingParty]] {
                 entries[place].passkeys.append(portable)
             } else {
                 entries.append(ExportEntry(portable))
@@ -240,31 +217,22 @@ package struct ExportedEntries: Sendable {
         }
     }
 
-    /// An account of a site, as passkeys and logins name it.
-    private struct Account: Hashable {
-        let user: String
-        let domain: String
-    }
-
-    /// The first login of each account, by the hosts of its URLs and the domains above them.
-    private var accounts: [Account: Int] {
-        var accounts: [Account: Int] = [:]
+    /// The first login of each account, by its user, and the hosts of its URLs and the domains above them.
+    private var accounts: [[String]: Int] {
+        var accounts: [[String]: Int] = [:]
         for (place, entry) in entries.enumerated() {
             for url in entry.urls {
                 guard let host = WebAddress(url)?.host else { continue }
-                var domain = host[...]
-                while true {
-                    let account = Account(user: entry.user, domain: String(domain))
+                let labels = host.split(separator: ".", omittingEmptySubsequences: false)
+                for start in labels.indices {
+                    let account = [entry.user, labels[start...].joined(separator: ".")]
                     if accounts[account] == nil { accounts[account] = place }
-                    guard let dot = domain.firstIndex(of: ".") else { break }
-                    domain = domain[domain.index(after: dot)...]
                 }
             }
         }
         return accounts
     }
 
-    /// Returns the source of the entry with which a passkey was imported.
     static func parent(of passkey: Passkey) -> String? {
         guard var source = passkey.item.userAttributes[ItemNames.source]?[...] else { return nil }
         // A further passkey has a number behind it.
@@ -273,7 +241,6 @@ package struct ExportedEntries: Sendable {
         return String(source.dropLast(ItemNames.passkeySuffix.count))
     }
 
-    /// Returns the item's source and name as an attachment; `nil` if it is not an attachment.
     private static func attachment(_ item: Item, _ source: String?) -> (parent: String, name: String)? {
         let service = item.userAttributes[ItemNames.originalKey] ?? item.service
         guard let name = item.account, var source, service?.hasSuffix(ItemNames.attachmentSuffix) == true else {
@@ -285,21 +252,18 @@ package struct ExportedEntries: Sendable {
         return (String(source.dropLast(name.count + 1)), name)
     }
 
-    /// Makes entries of attachments, for a format without a place for them.
     mutating func separateAttachments() throws(ImportError) {
         for (place, item) in attached {
             entries[place].attachments = []
-            entries.append(try outside { try ExportEntry(item) })
+            entries.append(try ExportEntry(item))
         }
         attached = []
     }
 
-    /// Leaves out what an import from a format states anyway.
     mutating func settle(for format: String) {
         for place in entries.indices { entries[place].settle(for: format) }
     }
 
-    /// The number of entries omitted as a whole.
     package private(set) var missing = 0
 
     mutating func leaveOutWhole(_ what: String) {
@@ -307,7 +271,6 @@ package struct ExportedEntries: Sendable {
         missing += 1
     }
 
-    /// Omits all passkeys.
     mutating func leaveOutPasskeys() {
         leaveOut("passkeys", entries.reduce(0) { $0 + $1.passkeys.count })
         entries.removeLast(lonePasskeys)

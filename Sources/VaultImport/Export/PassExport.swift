@@ -4,9 +4,7 @@ package import VaultCrypto
 
 /// Entries in the format of `pass`: one file each, named by folders and title, encrypted by GnuPG.
 package enum PassExport {
-    /// - Parameters:
-    ///   - recipient: the key that can decrypt the files, as named for gpg.
-    ///   - write: receives the path of a file relative to the store's directory, and its bytes.
+    /// - Parameter write: receives the path of a file relative to the store's directory, and its bytes.
     package static func write(
         _ entries: inout ExportedEntries, for recipient: String, _ world: ImportWorld,
         _ write: (_ name: String, _ bytes: Secret) throws -> Void
@@ -58,6 +56,7 @@ package enum PassExport {
             if login.urls.first.flatMap({ WebAddress($0) }) == nil { login.address = .service(path) }
             login.folder = PassStore.folder(of: path)
         }
+        entry.settle(for: "pass")
         if let notes = entry.notes {
             let isField = entry.attributes.contains { $0 == (Statement.notes, "field") }
             entry.attributes.removeAll { $0.name == Statement.notes }
@@ -70,7 +69,6 @@ package enum PassExport {
         return entry
     }
 
-    /// Counts the parts that an import does not find in the file.
     private static func count(
         _ entry: ExportEntry, _ content: Secret, path: String, _ entries: inout ExportedEntries
     ) throws(ImportError) {
@@ -83,8 +81,7 @@ package enum PassExport {
         entries.leaveOut("one-time password seeds", entry.otp.map { has(ItemNames.otp, $0) } == false ? 1 : 0)
         entries.leaveOut("fields", entry.fields.count { !has($0.name, $0.secret) })
         let attributes = entry.attributes.filter { !$0.name.hasPrefix(ItemNames.prefix) }
-        entries.leaveOut(
-            "attributes", attributes.count { attribute in !login.attributes.contains { $0 == attribute } })
+        entries.leaveOut("attributes", attributes.count { attribute in !login.attributes.contains { $0 == attribute } })
         let notes = entry.notes.map { notes in
             has(ItemNames.notes, notes) || notes.isUTF8 && notes.plainText == login.notes
         }
@@ -106,7 +103,6 @@ package enum PassExport {
         return bytes
     }
 
-    /// Returns folders and a name, each of which is a valid file name.
     private static func path(_ entry: ExportEntry) -> String {
         // The title of an entry of pass includes its folder.
         if let own = entry.id(in: "pass") ?? entry.id(in: "gopass") {
@@ -120,9 +116,7 @@ package enum PassExport {
 
     private static func part(_ name: String) -> String {
         var text = "".unicodeScalars
-        for scalar in name.unicodeScalars {
-            text.append(scalar == "/" || scalar.properties.generalCategory == .control ? "_" : scalar)
-        }
+        text += name.unicodeScalars.map { $0 == "/" || $0.properties.generalCategory == .control ? "_" : $0 }
         var part = String(text)
         while part.utf8.count > 200 { part.removeLast() }
         // A name with a leading dot is hidden, or refers to another directory.
@@ -133,14 +127,14 @@ package enum PassExport {
     private static func content(_ entry: ExportEntry) throws(ImportError) -> Secret {
         try Secret.assembled(capacity: 1024) { buffer throws(CryptoError) in
             func append(_ secret: Secret) throws(CryptoError) {
-                try secret.withBytes { bytes throws(CryptoError) in try buffer.append(bytes) }
+                try buffer.append(secret)
                 try buffer.append(0x0a)
             }
             if let password = entry.password { try append(password) } else { try buffer.append(0x0a) }
             if !entry.user.isEmpty { try buffer.append("login: \(line(entry.user))\n") }
             for url in entry.urls { try buffer.append("url: \(line(url))\n") }
             if let otp = entry.otp {
-                if !otp.withBytes({ $0.starts(0..<$0.count, with: "otpauth://") }) { try buffer.append("totp: ") }
+                if !otp.starts(with: "otpauth://") { try buffer.append("totp: ") }
                 try append(otp)
             }
             for (name, value) in entry.attributes { try buffer.append("\(line(name)): \(line(value))\n") }
@@ -150,11 +144,7 @@ package enum PassExport {
             }
             guard let notes = entry.notes else { return }
             let isComplete = !entry.attributes.contains { $0.name == Statement.notes }
-            if isComplete {
-                try notes.withBytes { bytes throws(CryptoError) in try buffer.append(bytes) }
-            } else {
-                try append(notes)
-            }
+            if isComplete { try buffer.append(notes) } else { try append(notes) }
         }
     }
 

@@ -6,17 +6,12 @@ package import VaultCrypto
 /// The reader ignores members and values that it does not know, as section 3.1.1 demands; unknown kinds of credentials,
 /// and unknown members of known ones, become fields, and an export writes them again.
 package enum CXF {
-    /// Makes the item of an ssh key, and its file as the ssh door stores it; returns `nil` for a key that the door
-    /// cannot use.
-    ///
-    /// - Parameter key: PKCS#8 in DER.
+    /// Makes the item of an ssh key (PKCS#8 in DER) and its file; returns `nil` for a key that the door cannot use.
     package typealias SSHKeyReading = (
         _ key: Secret, _ comment: String, _ isConfirmed: Bool
     ) -> (file: Secret, item: SSHKeyItem)?
 
-    /// - Parameters:
-    ///   - document: a header with accounts (3.1), or one account alone, as some systems hand it over.
-    ///   - sshKey: reads the ssh keys; a key that it rejects is imported as fields.
+    /// - Parameter document: a header with accounts (3.1), or one account alone, as some systems hand it over.
     package static func logins(
         _ document: Document, sshKey: SSHKeyReading = { _, _, _ in nil }
     ) throws(ImportError) -> ImportedLogins {
@@ -37,7 +32,7 @@ package enum CXF {
                     continue
                 }
                 try reader.read(item, folders: folders[item["id"]?.text ?? ""] ?? [], sshKey)
-                if accounts.count > 1 { reader.login.addAttribute(CXFNames.account, name) }
+                if accounts.count > 1 { reader.login.addAttribute("account", name) }
                 imported.logins.append(reader.login)
                 for reason in reader.skipped { imported.skip(place, reason) }
             }
@@ -45,7 +40,6 @@ package enum CXF {
         return imported
     }
 
-    /// The major version that this reader knows.
     static let version = 1
 
     private static func accounts(_ root: JSONValue, _ document: Document) throws(ImportError) -> [JSONValue] {
@@ -56,17 +50,13 @@ package enum CXF {
             return accounts.elements
         }
         if isAccount(root) { return [root] }
-        throw .otherFormat(
-            "this is no CXF: it has no accounts", hint: FormatGuess.hint(of: document, otherThan: "cxf"))
+        throw .otherFormat("this is no CXF: it has no accounts", hint: FormatGuess.hint(of: document, otherThan: "cxf"))
     }
 
-    /// Returns whether a value is an account alone.
     static func isAccount(_ value: JSONValue) -> Bool {
         guard let items = value["items"], items.isArray, value["encrypted"] == nil else { return false }
         return items.elements.first.map { $0["credentials"]?.isArray == true } ?? (value["collections"] != nil)
     }
-
-    // MARK: Collections
 
     /// Returns the paths of the collections of each item, in the order of the source.
     private static func folders(_ account: JSONValue) -> [String: [String]] {
@@ -93,9 +83,6 @@ package enum CXF {
 
 /// The attributes and fields that stand for parts of a CXF item without a counterpart in a login.
 enum CXFNames {
-    static let account = "account"
-    static let subtitle = "subtitle"
-    static let favorite = "favorite"
     /// The applications of the scope, in JSON.
     static let applications = "android-apps"
     /// The extensions of the item other than the one of this product, in JSON.
@@ -113,21 +100,7 @@ enum CXFNames {
         guard tags.contains(where: { $0.isEmpty || $0.contains(",") || $0.hasPrefix("[") }) else {
             return tags.joined(separator: ",")
         }
-        return "[" + tags.map(quoted).joined(separator: ",") + "]"
-    }
-
-    private static func quoted(_ text: String) -> String {
-        var quoted = ""
-        for scalar in text.unicodeScalars {
-            switch scalar {
-            case "\"", "\\": quoted += "\\\(scalar)"
-            case "\u{0}"..<" ":
-                let digits = String(scalar.value, radix: 16)
-                quoted += "\\u" + String(repeating: "0", count: 4 - digits.count) + digits
-            default: quoted.unicodeScalars.append(scalar)
-            }
-        }
-        return "\"\(quoted)\""
+        return (try? Secret.json(.texts(tags)))?.plainText ?? ""
     }
 
     /// Returns the tags of such a text; `nil` for a text that means no tags.

@@ -120,18 +120,18 @@ enum CXFMonth {
     }
 
     /// Returns the text; `nil` if ``parts(of:)`` would not return the same.
-    static func text(year: Secret, month: Secret) throws(CryptoError) -> Secret? {
+    static func text(year: Secret, month: Secret) throws(ImportError) -> Secret? {
         let isYear = year.withBytes { $0.count == 4 && number($0, 0..<4) != nil }
         let isMonth = month.withBytes { bytes in
             (1...2).contains(bytes.count) && bytes[0] != UInt8(ascii: "0")
                 && number(bytes, 0..<bytes.count).map { (1...12).contains($0) } ?? false
         }
         guard isYear, isMonth else { return nil }
-        var text = try SecretBuffer(capacity: 8)
-        try text.append(year)
-        try text.append(month.count == 1 ? "-0" : "-")
-        try text.append(month)
-        return Secret(try text.take())
+        return try .assembled(capacity: 8) { text throws(CryptoError) in
+            try text.append(year)
+            try text.append(month.count == 1 ? "-0" : "-")
+            try text.append(month)
+        }
     }
 
     private static func number(_ bytes: Span<UInt8>, _ range: Range<Int>) -> Int? {

@@ -9,17 +9,13 @@ struct CXFItemReader {
     /// The reasons why parts were not imported, or not as what they are.
     private(set) var skipped: [String] = []
     private var own = CXFExtension()
-    /// The number of credentials of each kind so far.
     private var counts: [String: Int] = [:]
     private var note: Secret?
     private var sshKey: JSONValue?
 
     init(id: String?, place: String, position: Int) { login = Login(id: id, place: place, position: position) }
 
-    /// - Parameter folders: the paths of the item's collections.
-    mutating func read(
-        _ item: JSONValue, folders: [String], _ sshKey: CXF.SSHKeyReading
-    ) throws(ImportError) {
+    mutating func read(_ item: JSONValue, folders: [String], _ sshKey: CXF.SSHKeyReading) throws(ImportError) {
         guard let credentials = item["credentials"] else { return }
         try readFrame(item, folders: folders)
         let isOfPasskeys = isOfPasskeys(credentials.elements)
@@ -43,7 +39,6 @@ struct CXFItemReader {
         login.isOnlyPasskeys = isOfPasskeys && login.passkeys.count == credentials.elements.count
     }
 
-    /// Reads the members other than the credentials.
     private mutating func readFrame(_ item: JSONValue, folders: [String]) throws(ImportError) {
         own = try CXFExtension(item["extensions"])
         login.title = item["title"]?.text ?? ""
@@ -59,35 +54,27 @@ struct CXFItemReader {
         if let applications = item["scope"]?["androidApps"], !applications.elements.isEmpty {
             login.addAttribute(CXFNames.applications, try applications.source().plainText)
         }
-        login.addAttribute(CXFNames.subtitle, item["subtitle"]?.text)
-        if item["favorite"]?.boolean == true { login.addAttribute(CXFNames.favorite, "true") }
+        login.addAttribute("subtitle", item["subtitle"]?.text)
+        if item["favorite"]?.boolean == true { login.addAttribute("favorite", "true") }
         let tags = item["tags"]?.elements.compactMap(\.text) ?? []
         login.addTags(tags, earlier: CXFNames.text(ofTags: tags))
         let others = item["extensions"]?.elements.filter { $0["name"]?.text != CXFExtension.name } ?? []
         guard !others.isEmpty else { return }
-        var sources: [JSONOutput] = []
-        for other in others { sources.append(.source(try other.source())) }
-        login.addField(CXFNames.extensions, try Secret(json: .array(sources)))
+        let sources = try others.map { other throws(ImportError) in JSONOutput.source(try other.source()) }
+        login.addField(CXFNames.extensions, try Secret.json(.array(sources)))
     }
 
-    /// Returns whether an item says nothing beyond its passkeys: its title is the site's name, and its URLs are the
-    /// site's.
+    /// Returns whether an item says nothing beyond its passkeys: title and URLs are those of the site.
     private func isOfPasskeys(_ credentials: [JSONValue]) -> Bool {
         guard !credentials.isEmpty, login.attributes.isEmpty, login.fields.isEmpty, login.folder.isEmpty,
             own.kind == nil, login.title.utf8.count <= PortablePasskey.longestName
         else { return false }
-        var sites: Set<String> = []
-        for credential in credentials {
-            guard credential["type"]?.text == CXFCredential.passkey.type, let site = credential["rpId"]?.text else {
-                return false
-            }
-            sites.insert(site)
-        }
+        let sites = Set(credentials.map { $0["type"]?.text == "passkey" ? $0["rpId"]?.text : nil })
         // A page belongs to one site, and to the domains above it.
-        guard sites.count <= 8 else { return false }
+        guard sites.count <= 8, !sites.contains(nil) else { return false }
         return login.urls.allSatisfy { url in
             guard let address = WebAddress(url) else { return false }
-            return sites.allSatisfy { address.isOf($0) }
+            return sites.compactMap { $0 }.allSatisfy(address.isOf)
         }
     }
 
@@ -97,11 +84,11 @@ struct CXFItemReader {
         let isFirst = number == 1
         switch type {
         case CXFCredential.basic.type where isFirst:
-            login.user = try value(credential, "username")?.plainText ?? ""
-            login.password = try value(credential, "password")
+            login.user = try CXFCredential.value(of: credential["username"])?.plainText ?? ""
+            login.password = try CXFCredential.value(of: credential["password"])
             try readMembers(credential, .basic, number, except: ["username", "password"])
         case CXFCredential.note.type where isFirst:
-            note = try value(credential, "content")
+            note = try CXFCredential.value(of: credential["content"])
             try readMembers(credential, .note, number, except: ["content"])
         case CXFCredential.sshKey.type where isFirst:
             sshKey = credential
@@ -113,12 +100,12 @@ struct CXFItemReader {
             }
             login.passkeys.append(passkey)
         case CXFTimeCode.type: try readTimeCode(credential, number)
-        case Kind.fields: try readFields(credential)
-        case Kind.reference:
+        case "custom-fields": try readFields(credential)
+        case "item-reference":
             guard let item = credential["reference"]?["item"]?.text else { break }
             let account = credential["reference"]?["account"]?.text.map { "/" + $0 } ?? ""
             login.addAttribute(CXFNames.numbered(type, number), item + account)
-        case Kind.file: skipped.append("a file, whose content is not in the export")
+        case "file": skipped.append("a file, whose content is not in the export")
         default:
             if let known = CXFCredential.named(type) {
                 let isOfKind = isFirst && known.kind != nil && (login.kind == nil || login.kind == known.kind)
@@ -129,20 +116,8 @@ struct CXFItemReader {
         }
     }
 
-    /// The kinds of credentials that are not in a list of members.
-    enum Kind {
-        static let fields = "custom-fields"
-        static let reference = "item-reference"
-        static let file = "file"
-    }
-
     static func isKnown(_ type: String) -> Bool {
-        [Kind.fields, Kind.reference, Kind.file, CXFTimeCode.type].contains(type) || CXFCredential.named(type) != nil
-    }
-
-    private func value(_ credential: JSONValue, _ member: String) throws(ImportError) -> Secret? {
-        guard let value = credential[member] else { return nil }
-        return try CXFCredential.value(of: value)
+        ["custom-fields", "item-reference", "file", CXFTimeCode.type].contains(type) || CXFCredential.named(type) != nil
     }
 
     /// Reads the members of a credential as fields with the names of its kind.
@@ -154,7 +129,6 @@ struct CXFItemReader {
         }
     }
 
-    /// Reads a credential as fields with Bitwarden's names.
     private mutating func readKind(_ credential: JSONValue, _ kind: CXFCredential) throws(ImportError) {
         login.kind = kind.kind
         let known = kind.members.map(\.name)
@@ -176,7 +150,7 @@ struct CXFItemReader {
             var text = try code.text()
             // The text must be that of the seed that other readers see.
             if number == 1, let stated = own.otp,
-                let other = try secured(try CXFTimeCode(stated)), other.isEqual(to: code)
+                let other = try CXFTimeCode(stated), other.isEqual(to: code)
             {
                 text = stated
             }
@@ -205,14 +179,13 @@ struct CXFItemReader {
                 guard let text = field["value"]?.text else { fallthrough }
                 login.addAttribute(named, text)
             // A type that is not known may conceal its value.
-            default: login.addField(named, try value(field, "value"))
+            default: login.addField(named, try CXFCredential.value(of: field["value"]))
             }
         }
     }
 
-    /// Makes a secure note of an item that is only a note.
     private mutating func readNote() throws(ImportError) {
-        let additions: Set<String> = [CXFCredential.note.type, Kind.fields, Kind.reference, Kind.file]
+        let additions: Set<String> = [CXFCredential.note.type, "custom-fields", "item-reference", "file"]
         guard counts[CXFCredential.note.type] != nil else { return }
         guard counts.keys.allSatisfy(additions.contains) else {
             login.notes = note?.plainText ?? ""

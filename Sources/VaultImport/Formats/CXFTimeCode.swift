@@ -8,67 +8,62 @@ struct CXFTimeCode {
     static let type = "totp"
     static let members = ["type", "secret", "period", "digits", "username", "algorithm", "issuer"]
 
-    private enum Standard {
-        static let algorithm = "sha1"
-        static let digits = 6
-        static let period = 30
+    private struct Parameters: Equatable {
+        var algorithm = "sha1"
+        var digits = 6
+        var period = 30
+        var issuer = ""
+        var account = ""
     }
-
-    private static let algorithms = [Standard.algorithm, "sha256", "sha512"]
 
     /// In base32, in capitals and without padding.
     private let seed: Secret
-    private var algorithm = Standard.algorithm
-    private var digits = Standard.digits
-    private var period = Standard.period
-    private var issuer = ""
-    private var account = ""
-
-    // MARK: Reading
+    private var parameters = Parameters()
 
     /// - Returns: `nil` for a credential that makes no passwords here, such as one with another algorithm.
     init?(_ credential: JSONValue) throws(ImportError) {
         guard let seed = try credential["secret"]?.secret(),
-            let clean = try secured(try CXFTimeCode.cleaned(seed, 0..<seed.count))
+            let clean = try CXFTimeCode.cleaned(seed, 0..<seed.count)
         else { return nil }
         self.seed = clean
-        issuer = credential["issuer"]?.text ?? ""
-        account = credential["username"]?.text ?? ""
-        algorithm = credential["algorithm"]?.text?.lowercased() ?? algorithm
-        digits = credential["digits"].map { $0.text.flatMap { Int($0) } ?? -1 } ?? digits
-        period = credential["period"].map { $0.text.flatMap { Int($0) } ?? -1 } ?? period
-        guard CXFTimeCode.algorithms.contains(algorithm), CXFTimeCode.isUsable(try text()) else { return nil }
-    }
-
-    /// - Parameter text: that of an item.
-    /// - Returns: `nil` for other one-time passwords, such as counted ones.
-    init?(_ text: Secret) throws(CryptoError) {
-        guard CXFTimeCode.isUsable(text), text.isUTF8 else { return nil }
-        guard text.withBytes({ OneTimePassword.isURI($0) }) else {
-            guard let seed = try CXFTimeCode.cleaned(text, 0..<text.count) else { return nil }
-            self.seed = seed
-            return
+        func number(_ member: String, _ usual: Int) -> Int {
+            credential[member].map { $0.text.flatMap { Int($0) } ?? -1 } ?? usual
         }
-        guard let place = CXFTimeCode.places(text), let seed = try CXFTimeCode.cleaned(text, place.seed) else {
+        parameters = Parameters(
+            algorithm: credential["algorithm"]?.text?.lowercased() ?? parameters.algorithm,
+            digits: number("digits", parameters.digits), period: number("period", parameters.period),
+            issuer: credential["issuer"]?.text ?? "", account: credential["username"]?.text ?? "")
+        guard ["sha1", "sha256", "sha512"].contains(parameters.algorithm), CXFTimeCode.isUsable(try text()) else {
             return nil
         }
+    }
+
+    /// - Returns: `nil` for other one-time passwords, such as counted ones.
+    init?(_ text: Secret) throws(ImportError) {
+        guard CXFTimeCode.isUsable(text), text.isUTF8 else { return nil }
+        let isURI = text.withBytes { OneTimePassword.isURI($0) }
+        let uri = isURI ? text.withBytes { OTPAuth.Places($0, 0..<$0.count) } : nil
+        let place = isURI ? uri?.parameters.last { $0.name == "secret" }?.value : 0..<text.count
+        guard let place, let seed = try CXFTimeCode.cleaned(text, place) else { return nil }
         self.seed = seed
-        for (name, value) in place.others {
+        guard let uri else { return }
+        for (name, range) in uri.parameters where name != "secret" {
+            let value = text.withBytes { $0.text(range) }
             switch name {
-            case "algorithm": algorithm = value.lowercased()
-            case "digits": digits = Int(value) ?? digits
-            case "period": period = Int(value) ?? period
-            case "issuer": issuer = PercentCoding.repaired(value)
+            case "algorithm": parameters.algorithm = value.lowercased()
+            case "digits": parameters.digits = Int(value) ?? parameters.digits
+            case "period": parameters.period = Int(value) ?? parameters.period
+            case "issuer": parameters.issuer = PercentCoding.repaired(value)
             default: break
             }
         }
-        let label = CXFTimeCode.names(place.label)
-        if issuer.isEmpty { issuer = label.issuer }
+        let label = CXFTimeCode.names(text.withBytes { $0.text(uri.label) })
+        if parameters.issuer.isEmpty { parameters.issuer = label.issuer }
         // A label that only repeats the issuer names no account.
-        account = label.issuer.isEmpty && label.account == issuer ? "" : label.account
+        let isRepeated = label.issuer.isEmpty && label.account == parameters.issuer
+        parameters.account = isRepeated ? "" : label.account
     }
 
-    /// Returns whether a text makes one-time passwords.
     static func isUsable(_ text: Secret) -> Bool {
         text.withBytes { bytes in
             do throws(OneTimePasswordError) {
@@ -79,46 +74,21 @@ struct CXFTimeCode {
     }
 
     /// Returns the letters and digits of a seed; `nil` if there are none.
-    private static func cleaned(_ text: Secret, _ range: Range<Int>) throws(CryptoError) -> Secret? {
-        var clean = try SecretBuffer(capacity: range.count)
-        try text.withBytes { bytes throws(CryptoError) in
-            for index in range {
-                switch bytes[index] {
-                case UInt8(ascii: " "), UInt8(ascii: "-"): continue
-                // Padding, as such or in a URI.
-                case UInt8(ascii: "="), UInt8(ascii: "%"): return
-                case let byte where (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(byte):
-                    try clean.append(byte & ~0x20)
-                case let byte: try clean.append(byte)
+    private static func cleaned(_ text: Secret, _ range: Range<Int>) throws(ImportError) -> Secret? {
+        let clean = try Secret.assembled(capacity: range.count) { clean throws(CryptoError) in
+            try text.withBytes { bytes throws(CryptoError) in
+                for index in range {
+                    switch bytes[index] {
+                    case UInt8(ascii: " "), UInt8(ascii: "-"): continue
+                    // Padding, as such or in a URI.
+                    case UInt8(ascii: "="), UInt8(ascii: "%"): return
+                    case UInt8(ascii: "a")...UInt8(ascii: "z"): try clean.append(bytes[index] & ~0x20)
+                    case let byte: try clean.append(byte)
+                    }
                 }
             }
         }
-        return clean.count == 0 ? nil : Secret(try clean.take())
-    }
-
-    /// Returns the parts of a URI, as written; only the seed is secret.
-    private static func places(_ uri: Secret) -> (label: String, seed: Range<Int>, others: [(String, String)])? {
-        uri.withBytes { bytes in
-            func text(_ range: Range<Int>) -> String { String(decoding: bytes.array(range), as: UTF8.self) }
-            let start = "otpauth://totp/".utf8.count
-            let whole = start..<(bytes.firstIndex(of: UInt8(ascii: "#"), in: start..<bytes.count) ?? bytes.count)
-            guard let question = bytes.firstIndex(of: UInt8(ascii: "?"), in: whole) else { return nil }
-            var seed: Range<Int>?
-            var others: [(String, String)] = []
-            var next = question + 1
-            while next < whole.upperBound {
-                let end = bytes.firstIndex(of: UInt8(ascii: "&"), in: next..<whole.upperBound) ?? whole.upperBound
-                let split = bytes.firstIndex(of: UInt8(ascii: "="), in: next..<end) ?? end
-                let value = min(split + 1, end)..<end
-                if text(next..<split) == "secret" {
-                    seed = value
-                } else {
-                    others.append((text(next..<split), text(value)))
-                }
-                next = end + 1
-            }
-            return seed.map { (text(start..<question), $0, others) }
-        }
+        return clean.isEmpty ? nil : clean
     }
 
     /// Splits a label, `ISSUER:ACCOUNT`, whose colon some writers encode.
@@ -132,35 +102,26 @@ struct CXFTimeCode {
         return (parts[0], String(parts[1].drop { $0 == " " }))
     }
 
-    // MARK: Writing
-
-    /// Returns the text for an item.
     func text() throws(ImportError) -> Secret {
-        let parameters = [
-            ("algorithm", algorithm == Standard.algorithm ? "" : algorithm.uppercased()),
-            ("digits", digits == Standard.digits ? "" : String(digits)),
-            ("period", period == Standard.period ? "" : String(period)), ("issuer", issuer),
+        let (own, usual) = (parameters, Parameters())
+        let others = [
+            ("algorithm", own.algorithm == usual.algorithm ? "" : own.algorithm.uppercased()),
+            ("digits", own.digits == usual.digits ? "" : String(own.digits)),
+            ("period", own.period == usual.period ? "" : String(own.period)), ("issuer", own.issuer),
         ]
-        if account.isEmpty, parameters.allSatisfy({ $0.1.isEmpty }) { return seed }
-        let names = issuer.isEmpty ? (account, "") : (issuer, account)
-        return try OTPAuth.uri(issuer: names.0, account: names.1, key: seed, parameters)
+        if own == usual { return seed }
+        let names = own.issuer.isEmpty ? (own.account, "") : (own.issuer, own.account)
+        return try OTPAuth.uri(issuer: names.0, account: names.1, key: seed, others)
     }
 
-    /// Returns whether both make the same passwords under the same names.
-    func isEqual(to other: CXFTimeCode) -> Bool {
-        seed.isEqual(to: other.seed)
-            && (algorithm, digits, period) == (other.algorithm, other.digits, other.period)
-            && (issuer, account) == (other.issuer, other.account)
-    }
+    func isEqual(to other: CXFTimeCode) -> Bool { seed.isEqual(to: other.seed) && parameters == other.parameters }
 
     var value: JSONOutput {
-        var members: [(String, JSONOutput)] = [
-            ("type", .text(CXFTimeCode.type)), ("secret", .secret(seed)), ("period", .json(String(period))),
-            ("digits", .json(String(digits))),
-        ]
-        if !account.isEmpty { members.append(("username", .text(account))) }
-        members.append(("algorithm", .text(algorithm)))
-        if !issuer.isEmpty { members.append(("issuer", .text(issuer))) }
-        return .object(members)
+        let (issuer, account) = (parameters.issuer, parameters.account)
+        return .object(present: [
+            ("type", .text(CXFTimeCode.type)), ("secret", .secret(seed)), ("period", .number(parameters.period)),
+            ("digits", .number(parameters.digits)), ("username", account.isEmpty ? nil : .text(account)),
+            ("algorithm", .text(parameters.algorithm)), ("issuer", issuer.isEmpty ? nil : .text(issuer)),
+        ])
     }
 }

@@ -13,12 +13,10 @@ package struct PortablePasskey: Sendable {
     let userHandle: Secret
     /// The key of the extension `prf`: 32 bytes.
     let pseudoRandomKey: Secret?
-    /// Statements of the source that have no part of their own, by ``Statement`` and as text: an export to a format
-    /// that has room for them repeats them.
+    /// Statements of the source without a part of their own, by ``Statement``, for exports that have room for them.
     var attributes: [String: String] = [:]
     var fields: [String: Secret] = [:]
 
-    /// The names of statements.
     enum Statement {
         /// The time of creation, as Bitwarden writes it.
         static let created = "passkey.created"
@@ -36,14 +34,38 @@ package struct PortablePasskey: Sendable {
         static let member = "passkey.member."
     }
 
-    /// The bytes of a name at most.
     static let longestName = 256
 
-    /// - Parameters:
-    ///   - relyingParty: the rpId.
-    ///   - key: PKCS#8 in DER.
-    ///   - pseudoRandomKey: 32 bytes.
-    ///   - isBackupEligible: what sites were told (BE).
+    /// The names of a passkey's members in the JSON of a product.
+    struct Members {
+        let credential, relyingParty, user, displayName, userHandle, key: String
+        /// The other members that the product's reader knows.
+        let others: Set<String>
+
+        var all: Set<String> { others.union([credential, relyingParty, user, displayName, userHandle, key]) }
+
+        /// Reads a passkey, whose members that are not known become statements; `nil` if no site could accept it.
+        func usable(
+            _ passkey: JSONValue, _ id: [UInt8], siteName: String, pseudoRandomKey: Secret? = nil, counter: UInt32 = 0,
+            isBackupEligible: Bool
+        ) throws(ImportError) -> PortablePasskey? {
+            func text(_ member: String) -> String { passkey[member]?.text ?? "" }
+            guard let key = try passkey[key]?.decodedBase64URL(),
+                let userHandle = try passkey[userHandle]?.decodedBase64URL()
+            else { return nil }
+            let names = Passkey.Names(relyingParty: siteName, user: text(user), display: text(displayName))
+            var usable = try PortablePasskey.usable(
+                text(relyingParty), names, credentialID: id, key: key, userHandle: userHandle,
+                pseudoRandomKey: pseudoRandomKey, counter: counter, isBackupEligible: isBackupEligible)
+            let known = all
+            for (member, value) in passkey.members where !known.contains(member) {
+                usable?.fields[Statement.member + member] = try value.source()
+            }
+            return usable
+        }
+    }
+
+    /// - Parameter isBackupEligible: what sites were told (BE).
     /// - Returns: `nil` if no site could accept the passkey, such as one with another kind of key: its reader keeps the
     ///   parts as attributes and fields.
     /// - Throws: `.missing` without libcrypto.
@@ -58,8 +80,7 @@ package struct PortablePasskey: Sendable {
             let passkey = try Passkey(
                 relyingParty, names, credentialID: credentialID, key: key, userHandle: userHandle,
                 pseudoRandomKey: pseudoRandomKey, counter: counter, isBackupEligible: isBackupEligible)
-            return PortablePasskey(
-                passkey: passkey, key: key, userHandle: userHandle, pseudoRandomKey: pseudoRandomKey)
+            return PortablePasskey(passkey: passkey, key: key, userHandle: userHandle, pseudoRandomKey: pseudoRandomKey)
         } catch {
             switch error {
             case .authenticationFailed: return nil
@@ -72,73 +93,37 @@ package struct PortablePasskey: Sendable {
     /// Returns whether a text is a domain in ASCII and lower case, as an rpId is.
     private static func isDomain(_ text: String) -> Bool {
         (1...253).contains(text.utf8.count) && !text.hasPrefix(".") && !text.hasSuffix(".")
-            && text.utf8.allSatisfy { byte in
-                switch byte {
-                case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "0")...UInt8(ascii: "9"): true
-                case UInt8(ascii: "-"), UInt8(ascii: "."): true
-                default: false
-                }
-            }
+            && text.utf8.allSatisfy { "abcdefghijklmnopqrstuvwxyz0123456789-.".utf8.contains($0) }
     }
 
-    private init(passkey: Passkey, key: Secret, userHandle: Secret, pseudoRandomKey: Secret?) {
-        (self.passkey, self.key, self.userHandle) = (passkey, key, userHandle)
-        self.pseudoRandomKey = pseudoRandomKey
-    }
-
-    /// Opens a stored passkey.
-    ///
-    /// - Throws: the vault's error if a secret cannot be opened.
-    init(_ passkey: Passkey) throws(VaultError) {
-        self.init(
-            passkey: passkey, key: try passkey.exportedKey(), userHandle: try passkey.userHandle(),
-            pseudoRandomKey: try passkey.pseudoRandomKey())
-        attributes = passkey.furtherAttributes
-        for name in passkey.furtherFields { fields[name] = try passkey.item.openedSecret(field: name) }
-    }
-
-    /// Whether the source stated extensions other than `prf`.
     var hasFurtherExtensions: Bool {
         fields[Statement.extensions] != nil || fields[Statement.unverifiedPseudoRandomKey] != nil
     }
 
-    /// Returns the members that the source's version did not know, in JSON.
-    ///
-    /// - Parameter isFitting: whether the name may be written.
-    func furtherMembers(_ isFitting: (String) -> Bool) -> [(String, JSONOutput)] {
+    /// Returns the members that the source's version did not know, in JSON: another product's may have known names.
+    func furtherMembers(beside known: Members) -> [(String, JSONOutput)] {
         fields.sorted { $0.key < $1.key }.compactMap { field, value in
             let name = String(field.dropFirst(Statement.member.count))
-            let isMember = field.hasPrefix(Statement.member) && value.isShallowJSON() && isFitting(name)
+            let isMember = field.hasPrefix(Statement.member) && value.isShallowJSON() && !known.all.contains(name)
             return isMember ? (name, .source(value)) : nil
         }
     }
 
-    /// Removes the statements that an item has no room for: any file may have members of any length and name.
-    ///
-    /// - Returns: whether all of them stay.
+    /// Removes the statements that an item has no room for, of any length and name; returns whether all stay.
     mutating func keepFittingStatements() -> Bool {
         func isFitting(_ name: String) -> Bool {
             (1...255).contains(name.utf8.count)
                 && !name.unicodeScalars.contains { $0.properties.generalCategory == .control }
         }
         let count = attributes.count + fields.count
-        attributes = attributes.filter { isFitting($0.key) && $0.value.utf8.count <= PortablePasskey.longestStatement }
-        fields = fields.filter { isFitting($0.key) && $0.value.count <= PortablePasskey.longestSecretStatement }
-        if fields.count > PortablePasskey.mostStatements { fields = [:] }
+        attributes = attributes.filter { isFitting($0.key) && $0.value.utf8.count <= 4096 }
+        // A key of RSA as text has 13 KiB at most.
+        fields = fields.filter { isFitting($0.key) && $0.value.count <= 65_536 }
+        if fields.count > 32 { fields = [:] }
         return attributes.count + fields.count == count
     }
 
-    /// The limits of statements, in bytes and in number; a key of RSA as text has 13 KiB at most.
-    private static let longestStatement = 4096
-    private static let longestSecretStatement = 65_536
-    private static let mostStatements = 32
-
-    /// Returns the item to be stored.
-    ///
-    /// - Parameters:
-    ///   - source: the value of ``ItemNames/source``.
-    ///   - created: the time of creation at the source.
-    ///   - group: the access group; `nil` for the store's first one.
+    /// Returns the item to be stored; without a group, it gets the store's first one.
     func item(source: String, created: Date?, in group: String?) -> Item {
         var item = passkey.item
         item[.creationDate] = created.map(AttributeValue.date)
@@ -148,5 +133,17 @@ package struct PortablePasskey: Sendable {
         item.fields.merge(fields) { own, _ in own }
         if let group { item[.accessGroup] = .string(group) }
         return item
+    }
+}
+
+extension PortablePasskey {
+    init(_ passkey: Passkey) throws(ImportError) {
+        do throws(VaultError) {
+            self.init(
+                passkey: passkey, key: try passkey.exportedKey(), userHandle: try passkey.userHandle(),
+                pseudoRandomKey: try passkey.pseudoRandomKey())
+        } catch { throw .outside(error) }
+        attributes = passkey.furtherAttributes
+        for name in passkey.furtherFields { fields[name] = try passkey.item.opened(name) }
     }
 }

@@ -128,6 +128,8 @@ extension Secret {
 
     var isEmpty: Bool { count == 0 }
 
+    var isUTF8: Bool { withBytes { $0.isUTF8 } }
+
     func starts(with text: String) -> Bool { withBytes { $0.starts(0..<$0.count, with: text) } }
 
     func part(_ range: Range<Int>) throws(ImportError) -> Secret { try secured(Secret(try bytes.copy(of: range))) }
@@ -160,11 +162,13 @@ extension Secret {
         }
     }
 
-    /// Encodes as base64 for URLs without padding (RFC 4648, 5).
-    func encodedBase64() throws(CryptoError) -> Secret {
-        var text = try SecretBuffer(capacity: count * 4 / 3 + 4)
-        try withBytes { bytes throws(CryptoError) in try text.append(base64: bytes) }
-        return Secret(try text.take())
+    /// Encodes as base64, also that for URLs without padding (RFC 4648, 4 and 5).
+    func encodedBase64(forURL: Bool = false) throws(ImportError) -> Secret {
+        try .assembled(capacity: count * 4 / 3 + 4) { text throws(CryptoError) in
+            try withBytes { bytes throws(CryptoError) in
+                if forURL { try text.append(base64URL: bytes) } else { try text.append(base64: bytes) }
+            }
+        }
     }
 
     func encodedBase64URL() throws(CryptoError) -> Secret {
@@ -183,12 +187,11 @@ extension Secret {
         self.init(try secured(try SecretBytes(copying: bytes.span)))
     }
 
-    /// Makes the text of a JSON value.
-    convenience init(json value: JSONOutput) throws(ImportError) {
+    static func json(_ value: JSONOutput, isLine: Bool = false) throws(ImportError) -> Secret {
         do throws(CryptoError) {
             var json = try JSONWriter(capacity: 1024)
             try json.element(value)
-            self.init(try json.take())
+            return try isLine ? json.line() : Secret(json.take())
         } catch { throw .cryptography(error) }
     }
 }
