@@ -133,7 +133,7 @@ struct KeePassTests {
         var calls = 0
         let imported = try reader.unpack { _ in
             calls += 1
-            return calls == 1 ? .damaged : .tooLarge
+            return (nil, calls == 1 ? "cannot be unpacked" : "has more than 16 MiB")
         }
         #expect(imported.logins[0].attachments.map(\.name) == ["empty.txt", "plain"])
         #expect(imported.logins[0].attachments.map { $0.content.exposed } == [[], [0, 1, 2]])

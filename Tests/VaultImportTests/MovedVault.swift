@@ -38,7 +38,7 @@ enum Road: String, CaseIterable {
         case .kdbx:
             let (text, reader) = (try KeePassExport.text(&entries), try KeePassXML())
             try reader.parse { take in try text.withBytes { try take($0) } }
-            logins = try reader.unpack { _ throws(ImportError) in .damaged }
+            logins = try reader.unpack { _ throws(ImportError) in (nil, "cannot be unpacked") }
         case .bitwarden:
             logins = try Bitwarden.logins(Document(BitwardenExport.text(&entries))) { throw VaultError.locked }
         case .cxf: logins = try CXF.logins(Document(CXFExport.text(&entries)))

@@ -7,73 +7,51 @@ internal import VaultFormat
 /// key of the extension `prf`.
 enum KeePassPasskey {
     private enum Name {
-        static let prefix = "KPEX_PASSKEY_"
-        static let user = prefix + "USERNAME"
-        static let credential = prefix + "CREDENTIAL_ID"
-        static let key = prefix + "PRIVATE_KEY_PEM"
-        static let relyingParty = prefix + "RELYING_PARTY"
-        static let userHandle = prefix + "USER_HANDLE"
-        static let backupEligible = prefix + "FLAG_BE"
-        static let backedUp = prefix + "FLAG_BS"
-        static let pseudoRandom = prefix + "PRF"
+        static let user = "KPEX_PASSKEY_USERNAME"
+        static let credential = "KPEX_PASSKEY_CREDENTIAL_ID"
+        static let key = "KPEX_PASSKEY_PRIVATE_KEY_PEM"
+        static let relyingParty = "KPEX_PASSKEY_RELYING_PARTY"
+        static let userHandle = "KPEX_PASSKEY_USER_HANDLE"
+        static let pseudoRandom = "KPEX_PASSKEY_PRF"
+        /// The flags, by their names in statements.
+        static let flags = [("BE", "KPEX_PASSKEY_FLAG_BE"), ("BS", "KPEX_PASSKEY_FLAG_BS")]
         /// The names in databases of StrongBox, which KeePassXC prefers too.
-        static let strongBoxCredential = prefix + "GENERATED_USER_ID"
+        static let strongBoxCredential = "KPEX_PASSKEY_GENERATED_USER_ID"
         static let strongBoxUser = "KPXC_PASSKEY_USERNAME"
 
-        static let all: Set = [
-            user, credential, key, relyingParty, userHandle, backupEligible, backedUp, pseudoRandom,
-            strongBoxCredential, strongBoxUser,
-        ]
+        static let all = Set(
+            [user, credential, key, relyingParty, userHandle, pseudoRandom, strongBoxCredential, strongBoxUser]
+                + flags.map(\.1))
     }
-
-    private enum Flags {
-        static let none = "none"
-        static let backupEligible = "BE"
-        static let backedUp = "BS"
-    }
-
-    // MARK: Reading
 
     /// Takes a passkey out of the attributes and fields of an entry; an unusable one stays there.
     static func read(_ login: inout Login) throws(ImportError) {
-        var texts: [String: String] = [:]
-        for (name, value) in login.attributes where Name.all.contains(name) { texts[name] = value }
-        var secrets: [String: Secret] = [:]
-        for (name, secret) in login.fields where Name.all.contains(name) { secrets[name] = secret }
         // Whether a value is protected differs between programs.
-        func text(_ name: String) -> String? { texts[name] ?? secrets[name]?.plainText }
-        func secret(_ name: String) throws(ImportError) -> Secret? {
-            if let secret = secrets[name] { return secret }
-            return try texts[name].map { text throws(ImportError) in try Secret(plain: text) }
-        }
+        var values: [String: Secret] = [:]
+        for (name, value) in login.attributes where Name.all.contains(name) { values[name] = try Secret(plain: value) }
+        for (name, secret) in login.fields where Name.all.contains(name) { values[name] = secret }
+        func text(_ name: String) -> String? { values[name]?.plainText }
         guard let relyingParty = text(Name.relyingParty),
             let id = (text(Name.strongBoxCredential) ?? text(Name.credential)).flatMap({ Base64URL.decoded($0) }),
-            let pem = try secret(Name.key), let key = try PEM.decoded(pem),
-            let userHandle = try secret(Name.userHandle)?.decodedBase64URL()
+            let pem = values[Name.key], let key = try PEM.decoded(pem),
+            let userHandle = try values[Name.userHandle]?.decodedBase64URL()
         else { return }
-        let encodedKey = try secret(Name.pseudoRandom)
-        let pseudoRandomKey = try encodedKey?.decodedBase64()
-        guard encodedKey == nil || pseudoRandomKey != nil else { return }
+        let pseudoRandomKey = try values[Name.pseudoRandom]?.decodedBase64()
+        guard values[Name.pseudoRandom] == nil || pseudoRandomKey != nil else { return }
         let names = Passkey.Names(user: text(Name.strongBoxUser) ?? text(Name.user) ?? "")
+        let flags = Name.flags.compactMap { flag, name in text(name).map { "\(flag)=\($0)" } }
         // KeePassXC itself has no flags, and tells sites that a passkey cannot be backed up.
         let usable = try PortablePasskey.usable(
             relyingParty, names, credentialID: id, key: key, userHandle: userHandle, pseudoRandomKey: pseudoRandomKey,
-            isBackupEligible: text(Name.backupEligible) == "1")
+            isBackupEligible: flags.contains("BE=1"))
         guard var passkey = usable else { return }
-        let flags = [(Flags.backupEligible, Name.backupEligible), (Flags.backedUp, Name.backedUp)]
-            .compactMap { flag, name in text(name).map { "\(flag)=\($0)" } }
-        passkey.attributes[PortablePasskey.Statement.flags] = flags.isEmpty ? Flags.none : flags.joined(separator: " ")
-        if !(try secured(try PEM.encoded(key))).isEqual(to: pem) {
-            passkey.fields[PortablePasskey.Statement.pem] = pem
-        }
+        passkey.attributes[PortablePasskey.Statement.flags] = flags.isEmpty ? "none" : flags.joined(separator: " ")
+        if try !PEM.encoded(key).isEqual(to: pem) { passkey.fields[PortablePasskey.Statement.pem] = pem }
         login.passkeys.append(passkey)
         login.attributes.removeAll { Name.all.contains($0.name) }
         login.fields.removeAll { Name.all.contains($0.name) }
     }
 
-    // MARK: Writing
-
-    /// Returns the entries with an entry for each further passkey.
     static func divided(_ entries: [ExportEntry]) -> [ExportEntry] {
         entries.flatMap { entry in
             [entry]
@@ -85,53 +63,34 @@ enum KeePassPasskey {
         }
     }
 
-    /// Counts the parts that the attributes cannot represent.
     static func count(_ entries: inout ExportedEntries) {
-        let passkeys = entries.entries.flatMap(\.passkeys).map(\.passkey)
-        entries.leaveOut("signature counters of passkeys", passkeys.count { $0.counter > 0 })
-        entries.leaveOut(
-            "display names of passkeys", passkeys.count { !["", $0.names.user].contains($0.names.display) })
-        entries.leaveOut(
-            "further extensions of passkeys",
-            entries.entries.reduce(0) { $0 + $1.passkeys.count { $0.hasFurtherExtensions } })
+        let passkeys = entries.entries.flatMap(\.passkeys)
+        let names = passkeys.map(\.passkey.names)
+        entries.leaveOut("signature counters of passkeys", passkeys.count { $0.passkey.counter > 0 })
+        entries.leaveOut("display names of passkeys", names.count { !["", $0.user].contains($0.display) })
+        entries.leaveOut("further extensions of passkeys", passkeys.count { $0.hasFurtherExtensions })
     }
 
-    /// Returns the attributes that are not protected.
     static func attributes(of portable: PortablePasskey) -> [(name: String, value: String)] {
         let passkey = portable.passkey
-        var attributes = [(Name.relyingParty, passkey.relyingParty), (Name.user, passkey.names.user)]
         let flag = passkey.isBackupEligible ? "1" : "0"
         // An exported passkey is backed up.
-        let flags =
-            portable.attributes[PortablePasskey.Statement.flags]
-            ?? "\(Flags.backupEligible)=\(flag) \(Flags.backedUp)=\(flag)"
-        for part in flags.split(separator: " ") {
-            let pair = part.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false).map(String.init)
-            guard pair.count == 2 else { continue }
-            attributes.append((pair[0] == Flags.backupEligible ? Name.backupEligible : Name.backedUp, pair[1]))
+        let flags = portable.attributes[PortablePasskey.Statement.flags] ?? "BE=\(flag) BS=\(flag)"
+        let parts = flags.split(separator: " ").map {
+            $0.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false).map(String.init)
         }
-        return attributes
+        return [(Name.relyingParty, passkey.relyingParty), (Name.user, passkey.names.user)]
+            + parts.filter { $0.count == 2 }.map { (Name.flags[$0[0] == "BE" ? 0 : 1].1, $0[1]) }
     }
 
-    /// Returns the protected attributes.
-    static func secrets(of portable: PortablePasskey) throws(CryptoError) -> [(name: String, value: Secret)] {
-        let id = Base64URL.encoded(portable.passkey.credentialID)
-        let pem: Secret
-        if let given = portable.fields[PortablePasskey.Statement.pem] {
-            pem = given
-        } else {
-            pem = try PEM.encoded(portable.key)
-        }
-        var secrets = [
-            (Name.credential, try Secret(copying: id)), (Name.key, pem),
-            (Name.userHandle, try portable.userHandle.encodedBase64URL()),
-        ]
-        if let key = portable.pseudoRandomKey {
-            var text = try SecretBuffer(capacity: 48)
-            try key.withBytes { bytes throws(CryptoError) in try text.append(base64: bytes) }
-            secrets.append((Name.pseudoRandom, Secret(try text.take())))
-        }
-        return secrets
+    static func secrets(of portable: PortablePasskey) throws(ImportError) -> [(name: String, value: Secret)] {
+        var pem = portable.fields[PortablePasskey.Statement.pem]
+        if pem == nil { pem = try PEM.encoded(portable.key) }
+        return [
+            (Name.credential, try Secret(plain: Base64URL.encoded(portable.passkey.credentialID))), (Name.key, pem),
+            (Name.userHandle, try portable.userHandle.encodedBase64(forURL: true)),
+            (Name.pseudoRandom, try portable.pseudoRandomKey?.encodedBase64()),
+        ].compactMap { name, secret in secret.map { (name, $0) } }
     }
 }
 
@@ -139,13 +98,12 @@ enum KeePassPasskey {
 private enum PEM {
     private static let head = "-----BEGIN PRIVATE KEY-----"
     private static let end = "-----END PRIVATE KEY-----"
-    /// The bytes of a line of 64 digits.
     private static let lineLength = 48
 
-    /// Returns the bytes; `nil` for another text.
     static func decoded(_ text: Secret) throws(ImportError) -> Secret? {
         try text.withBytes { bytes throws(ImportError) in
-            let place = bytes.trimmedOfLines
+            let (first, last) = (bytes.indices.first { !bytes[$0].isBlank }, bytes.indices.last { !bytes[$0].isBlank })
+            let place = (first ?? 0)..<(last ?? -1) + 1
             guard bytes.starts(place, with: head), place.count >= head.utf8.count + end.utf8.count,
                 bytes.starts(place.upperBound - end.utf8.count..<place.upperBound, with: end)
             else { return nil }
@@ -154,30 +112,16 @@ private enum PEM {
         }
     }
 
-    static func encoded(_ der: Secret) throws(CryptoError) -> Secret {
-        var text = try SecretBuffer(capacity: der.count * 3 / 2 + 64)
-        try text.append(head + "\n")
-        try der.withBytes { bytes throws(CryptoError) in
-            var start = 0
-            while start < bytes.count {
-                let next = min(start + lineLength, bytes.count)
-                try text.append(base64: bytes.extracting(start..<next))
-                try text.append("\n")
-                start = next
+    static func encoded(_ der: Secret) throws(ImportError) -> Secret {
+        try .assembled(capacity: der.count * 3 / 2 + 64) { text throws(CryptoError) in
+            try text.append(head + "\n")
+            try der.withBytes { bytes throws(CryptoError) in
+                for start in stride(from: 0, to: bytes.count, by: lineLength) {
+                    try text.append(base64: bytes.extracting(start..<min(start + lineLength, bytes.count)))
+                    try text.append("\n")
+                }
             }
+            try text.append(end + "\n")
         }
-        try text.append(end + "\n")
-        return Secret(try text.take())
-    }
-}
-
-extension Span<UInt8> {
-    /// The range without spaces and line ends at both ends.
-    fileprivate var trimmedOfLines: Range<Int> {
-        func isBlank(_ index: Int) -> Bool { [0x20, 0x09, 0x0a, 0x0d].contains(self[index]) }
-        var (start, end) = (0, count)
-        while start < end, isBlank(start) { start += 1 }
-        while end > start, isBlank(end - 1) { end -= 1 }
-        return start..<end
     }
 }

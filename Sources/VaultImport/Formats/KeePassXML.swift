@@ -11,22 +11,16 @@ internal import VaultFormat
 /// Size: the properties are the place in the stream, and the elements that are open there.
 final class KeePassXML {
     /// An attachment that the XML only names: KeePassXC omits the content in KDBX 4.
-    struct MissingAttachment {
-        let login: Int
-        let groups: [String]
-        let name: String
-    }
+    typealias MissingAttachment = (login: Int, groups: [String], name: String)
 
     private(set) var imported = ImportedLogins()
     /// The entries in the recycle bin, which others may refer to.
     private(set) var binned: [Login] = []
     private(set) var missing: [MissingAttachment] = []
-    /// The open elements, the innermost one last.
     private var path: [Tag] = []
     /// Whether the document has ended, so that nothing is missing.
     private(set) var isComplete = false
     private var text: SecretBuffer
-    /// Whether the text of the innermost element is used.
     private var isOfUse = false
     private var isProtected = false
     private var reference = ""
@@ -34,16 +28,14 @@ final class KeePassXML {
     private var groups: [(name: String, id: String)] = []
     private var entry: Entry?
     private var historyDepth = 0
-    /// The older version that is being read.
     private var older: (password: Secret?, since: Date?) = (nil, nil)
     private var binaryID = ""
     private var isCompressed = false
-    private var binaries: [String: Binary] = [:]
+    private var binaries: [String: Login.Attachment] = [:]
     private var recycleBin = ""
     private var entryCount = 0
     private var failure: ImportError?
 
-    /// The elements that are interpreted.
     private enum Tag {
         case file, meta, binaries, binary, recycleBin, group, entry, history, string, times, expires, expiry, creation
         case modification, key, value, name, uuid, tags, icon, colour, association, customData, item, notes, other
@@ -73,9 +65,7 @@ final class KeePassXML {
             case .key, .value, .modification: true
             case .recycleBin, .binary, .name, .uuid, .tags, .expires, .expiry, .creation, .icon, .colour, .notes:
                 !inHistory
-            case .file, .meta, .binaries, .group, .entry, .history, .string, .times, .association, .customData, .item,
-                .other:
-                false
+            default: false
             }
         }
     }
@@ -89,15 +79,8 @@ final class KeePassXML {
         var seed: Secret?
     }
 
-    private struct Binary {
-        let content: Secret
-        let isCompressed: Bool
-    }
-
     init() throws(ImportError) { text = try secured(try SecretBuffer(capacity: 4096)) }
 
-    /// Parses the parts that `feed` provides.
-    ///
     /// - Parameter feed: receives the function to call for each part; its errors are rethrown.
     func parse(_ feed: ((Span<UInt8>) throws -> Void) throws -> Void) throws(ImportError) {
         var handlers = unsafe cexpat_handlers(
@@ -204,10 +187,7 @@ final class KeePassXML {
 
     private var place: String { "entry \(entryCount)" }
 
-    /// Returns the text of the element that ends, as a secret.
-    private func content() throws(ImportError) -> Secret {
-        try secured(Secret(try text.take()))
-    }
+    private func content() throws(ImportError) -> Secret { try secured(Secret(try text.take())) }
 
     private var plainContent: String { text.withBytes { String(decoding: $0.array($0.indices), as: UTF8.self) } }
 
@@ -225,12 +205,14 @@ final class KeePassXML {
         case (.binary, .binaries):
             guard let decoded = try text.withBytes({ bytes throws(ImportError) in try Secret.decoding(base64: bytes) })
             else { throw .malformed("attachment \(binaryID)", "this is no base64") }
-            binaries[binaryID] = Binary(content: decoded, isCompressed: isCompressed)
+            binaries[binaryID] = Login.Attachment(name: "", content: decoded, isCompressed: isCompressed)
         case (.name, .group) where entry == nil: groups[groups.count - 1].name = plainContent
         case (.uuid, .group) where entry == nil: groups[groups.count - 1].id = plainContent
         case (.group, _) where entry == nil: groups.removeLast()
         case (.uuid, .entry): entry?.login.id = plainContent
-        case (.tags, .entry): addTags(plainContent)
+        case (.tags, .entry):
+            let tags = plainContent.split { $0 == ";" || $0 == "," }.map { Login.trimmed($0) }
+            entry?.login.addTags(tags, earlier: plainContent)
         case (.expires, .times): entry?.expires = plainContent == "True"
         case (.expiry, .times): entry?.expiry = plainContent
         case (.creation, .times): entry?.login.created = KeePassTime.date(plainContent)
@@ -252,11 +234,6 @@ final class KeePassXML {
         text.clear()
     }
 
-    private func addTags(_ text: String) {
-        let tags = text.split { $0 == ";" || $0 == "," }.map { Login.trimmed($0) }
-        entry?.login.addTags(tags, earlier: text)
-    }
-
     /// Handles the end of an element in the history of an entry, which KeePass writes oldest version first.
     private func endOlder(_ tag: Tag, _ parent: Tag) throws(ImportError) {
         switch (tag, parent) {
@@ -273,10 +250,8 @@ final class KeePassXML {
         }
     }
 
-    /// The keys, or their beginnings, of seeds of one-time passwords.
     private static let seeds = [ItemNames.otp, "TimeOtp-Secret", "HmacOtp-Secret"]
 
-    /// Stores the value of a string, as a secret only where it may be one.
     private func setString() throws(ImportError) {
         let isEmpty = text.count == 0
         switch key {
@@ -315,12 +290,12 @@ final class KeePassXML {
         let folders = groups.dropFirst().map(\.name)
         entry.login.folder = folders.joined(separator: "/")
         for (name, reference) in entry.attachments {
-            guard let binary = binaries[reference] else {
-                missing.append(MissingAttachment(login: imported.logins.count, groups: Array(folders), name: name))
-                continue
+            if var binary = binaries[reference] {
+                binary.name = name
+                entry.login.attachments.append(binary)
+            } else {
+                missing.append((imported.logins.count, Array(folders), name))
             }
-            entry.login.attachments.append(
-                Login.Attachment(name: name, content: binary.content, isCompressed: binary.isCompressed))
         }
         imported.logins.append(entry.login)
     }
@@ -357,30 +332,25 @@ final class KeePassXML {
         }
     }
 
-    enum Unpacked {
-        case content(Secret)
-        case tooLarge, damaged
-    }
-
-    /// Decompresses the attachments, one by one.
-    func unpack(_ unpacked: (Secret) throws(ImportError) -> Unpacked) throws(ImportError) -> ImportedLogins {
+    /// - Parameter unpacked: decompresses an attachment, or returns the reason why there is none.
+    func unpack(
+        _ unpacked: (Secret) throws(ImportError) -> (content: Secret?, flaw: String)
+    ) throws(ImportError) -> ImportedLogins {
         for index in imported.logins.indices {
-            var attachments: [Login.Attachment] = []
-            for attachment in imported.logins[index].attachments {
+            let packed = imported.logins[index].attachments
+            imported.logins[index].attachments = []
+            for var attachment in packed {
                 // KeePassXC writes nothing for an empty file, which gzip would not accept.
-                guard attachment.isCompressed, !attachment.content.isEmpty else {
-                    attachments.append(Login.Attachment(name: attachment.name, content: attachment.content))
-                    continue
+                if attachment.isCompressed, !attachment.content.isEmpty {
+                    let (content, flaw) = try unpacked(attachment.content)
+                    guard let content else {
+                        imported.skip(imported.logins[index].place, "the attachment '\(attachment.name)' \(flaw)")
+                        continue
+                    }
+                    attachment.content = content
                 }
-                let place = imported.logins[index].place
-                switch try unpacked(attachment.content) {
-                case .content(let content):
-                    attachments.append(Login.Attachment(name: attachment.name, content: content))
-                case .tooLarge: imported.skip(place, "the attachment '\(attachment.name)' has more than 16 MiB")
-                case .damaged: imported.skip(place, "the attachment '\(attachment.name)' cannot be unpacked")
-                }
+                imported.logins[index].attachments.append(attachment)
             }
-            imported.logins[index].attachments = attachments
         }
         return imported
     }

@@ -171,17 +171,6 @@ extension Secret {
         }
     }
 
-    func encodedBase64URL() throws(CryptoError) -> Secret {
-        var text = try SecretBuffer(capacity: (count * 4 + 2) / 3 + 2)
-        try withBytes { bytes throws(CryptoError) in try text.append(base64URL: bytes) }
-        return Secret(try text.take())
-    }
-
-    convenience init(copying text: String) throws(CryptoError) {
-        let bytes = Array(text.utf8)
-        self.init(try SecretBytes(copying: bytes.span))
-    }
-
     convenience init(plain text: String) throws(ImportError) {
         let bytes = Array(text.utf8)
         self.init(try secured(try SecretBytes(copying: bytes.span)))
