@@ -86,16 +86,19 @@ extension Login {
             throw .malformed(place, "its attributes have more than 64 KiB together")
         }
         let main = Item(key, attributes: attributes, userAttributes: user, secret: password, fields: secrets)
-        let service = main.server ?? main.service ?? ""
-        return [main]
-            + attachments.map { attachment in
-                Item(
-                    .genericPassword(service: service + ItemNames.attachmentSuffix, account: attachment.name),
-                    attributes: common.merging([.label: .string(attachment.name)]) { $1 },
-                    userAttributes: [
-                        ItemNames.source: "\(source)/\(attachment.name)", ItemNames.made: user[ItemNames.made] ?? "",
-                    ], secret: attachment.content)
-            }
+        return [main] + attachmentItems(of: main, source, common)
+    }
+
+    private func attachmentItems(of main: Item, _ source: String, _ common: [Attribute: AttributeValue]) -> [Item] {
+        let service = (main.server ?? main.service ?? "") + ItemNames.attachmentSuffix
+        return attachments.map { attachment in
+            var user = main.userAttributes.filter { $0.key == ItemNames.made }
+            user[ItemNames.source] = "\(source)/\(attachment.name)"
+            return Item(
+                .genericPassword(service: service, account: attachment.name),
+                attributes: common.merging([.label: .string(attachment.name)]) { $1 }, userAttributes: user,
+                secret: attachment.content)
+        }
     }
 
     /// Returns the value of ``ItemNames/source`` for the first item of this identity.
