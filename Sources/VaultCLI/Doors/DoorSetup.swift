@@ -79,46 +79,47 @@ struct DoorSetup {
     private func look(
         at change: DoorChange, _ door: Door, _ old: DoorRecord.Entry?
     ) throws -> (DoorRecord.Entry?, DoorAction?) {
-        let path = change.path
-        let now = try PathContent.at(path)
+        let (path, now) = (change.path, try PathContent.at(change.path))
+        let isUnchanged = old.map { now.isSame(as: $0.after) } ?? false
+        func entry(_ before: PathContent, _ after: PathContent) -> DoorRecord.Entry {
+            DoorRecord.Entry(path: path.string, before: before, after: after)
+        }
+        func action(_ kind: DoorAction.Kind, _ detail: String? = nil) -> DoorAction {
+            DoorAction(kind, door, path.string, detail)
+        }
         // The content from before the first change stays in the record, even if the door's file is gone meanwhile.
-        let before = old.flatMap { now.isNothing || now.isSame(as: $0.after) ? $0.before : nil } ?? now
+        let before = old.flatMap { now.isNothing || isUnchanged ? $0.before : nil } ?? now
         switch change.kind {
         case .manifest(let text, let other):
-            return look(at: .text(text), replacing: other, path, now, before: old?.before ?? now, door)
+            let (wanted, isForeign) = (PathContent.text(text), !now.isNothing && !door.recognizes(now))
+            // A file that is not the vault's is restored later, whenever it was created.
+            let replaced = isForeign ? now : old?.before ?? now
+            let new = entry(door.recognizes(replaced) ? .nothing : replaced, wanted)
+            guard !now.isSame(as: wanted) else { return (new, nil) }
+            let detail = "in the place of \(other), which 'vault doors disable \(door.name)' puts back"
+            return (new, action(.wrote, isForeign ? detail : nil))
         case .file, .link:
             guard let wanted = change.wanted else { return (old, nil) }
-            let entry = DoorRecord.Entry(path: path.string, before: .nothing, after: wanted)
-            if now.isSame(as: wanted) { return (entry, nil) }
-            let isEdited = door.hasEditableFiles && old.map { !now.isSame(as: $0.after) } ?? false
+            if now.isSame(as: wanted) { return (entry(.nothing, wanted), nil) }
+            let isEdited = door.hasEditableFiles && old != nil && !isUnchanged
             let isOwn =
-                old.map { now.isSame(as: $0.after) } ?? false || now.isNothing || isHostLink(now, change)
-                || door.recognizes(now) && !isEdited
-            guard isOwn else { throw DoorSetup.inTheWay(path) }
-            return (entry, DoorAction(.wrote, door, path.string))
+                isUnchanged || now.isNothing || isHostLink(now, change) || door.recognizes(now) && !isEdited
+            guard isOwn else {
+                throw CommandError(
+                    .alreadyExists, "'\(path.string.printable)' is there, and another program's or changed",
+                    hint: "move it away, or remove it, and run this again; nothing was changed")
+            }
+            return (entry(.nothing, wanted), action(.wrote))
         case .mask:
             // The unit may have been masked before.
             if now.isSame(as: DoorChange.masked) { return (old, nil) }
-            let entry = DoorRecord.Entry(path: path.string, before: before, after: DoorChange.masked)
-            return (entry, DoorAction(.masked, door, path.string))
+            return (entry(before, DoorChange.masked), action(.masked))
         case .setting(let setting, let start, let mode):
-            return try look(at: setting, start: start, mode: mode, path, now, before, old, door)
+            guard let after = try Self.after(setting, start: start, mode: mode, path, now) else { return (old, nil) }
+            var new = entry(before, after)
+            new.setting = setting
+            return (new, action(.set, setting.description))
         }
-    }
-
-    /// - Parameter before: the content before the first change.
-    private func look(
-        at wanted: PathContent, replacing other: String, _ path: FilePath, _ now: PathContent, before: PathContent,
-        _ door: Door
-    ) -> (DoorRecord.Entry?, DoorAction?) {
-        // A file that is not the vault's is restored later, whenever it was created.
-        let replaced = door.recognizes(now) || now.isNothing ? before : now
-        let entry = DoorRecord.Entry(
-            path: path.string, before: door.recognizes(replaced) ? .nothing : replaced, after: wanted)
-        guard !now.isSame(as: wanted) else { return (entry, nil) }
-        let isForeign = !now.isNothing && !door.recognizes(now)
-        let detail = "in the place of \(other), which 'vault doors disable \(door.name)' puts back"
-        return (entry, DoorAction(.wrote, door, path.string, isForeign ? detail : nil))
     }
 
     /// Returns whether the content is a link made by a vault, wherever its command was.
@@ -127,38 +128,25 @@ struct DoorSetup {
         return target.hasSuffix("/vault")
     }
 
-    private static func inTheWay(_ path: FilePath) -> CommandError {
-        CommandError(
-            .alreadyExists, "'\(path.string.printable)' is there, and another program's or changed",
-            hint: "move it away, or remove it, and run this again; nothing was changed")
-    }
-
-    private func look(
-        at setting: DoorSetting, start: String, mode: UInt32, _ path: FilePath, _ now: PathContent,
-        _ before: PathContent, _ old: DoorRecord.Entry?, _ door: Door
-    ) throws -> (DoorRecord.Entry?, DoorAction?) {
+    /// Returns the content with the key set; `nil` if it is set already.
+    private static func after(
+        _ setting: DoorSetting, start: String, mode: UInt32, _ path: FilePath, _ now: PathContent
+    ) throws -> PathContent? {
         // A file behind a link is not changed, but may have the right value already.
         let read = now.settings ?? PathContent.behind(path)
-        if read?.value(of: setting.key, in: setting.group) == setting.value { return (old, nil) }
+        if read?.value(of: setting.key, in: setting.group) == setting.value { return nil }
         guard var text = now.settings else {
             throw CommandError(
                 .alreadyExists, "'\(path.string.printable)' is a link, or no file of settings",
                 hint: "write \(setting) into the file yourself, and run this again; nothing was changed")
         }
         var fileMode = mode
-        switch now {
-        case .file(_, let mode): fileMode = mode
-        default: text = SettingsText(start)
-        }
+        if case .file(_, let mode) = now { fileMode = mode } else { text = SettingsText(start) }
         text.set(setting.key, in: setting.group, to: setting.value)
-        let entry = DoorRecord.Entry(
-            path: path.string, before: before, after: .file(bytes: Data(text.bytes), mode: fileMode), setting: setting)
-        return (entry, DoorAction(.set, door, path.string, setting.description))
+        return .file(bytes: Data(text.bytes), mode: fileMode)
     }
 
-    private func make(
-        _ steps: [Step], _ ledger: DoorLedger, _ report: (DoorAction) -> Void
-    ) throws {
+    private func make(_ steps: [Step], _ ledger: DoorLedger, _ report: (DoorAction) -> Void) throws {
         for step in steps {
             for directory in PathContent.missingDirectories(step.path.removingLastComponent())
             where !ledger.record.directories.contains(directory.string) {
@@ -226,9 +214,7 @@ struct DoorSetup {
         }
     }
 
-    private func takeBack(
-        _ entry: DoorRecord.Entry, _ door: Door, _ record: inout DoorRecord
-    ) throws -> DoorAction? {
+    private func takeBack(_ entry: DoorRecord.Entry, _ door: Door, _ record: inout DoorRecord) throws -> DoorAction? {
         let path = FilePath(entry.path)
         guard let now = try? PathContent.at(path) else { return keep(entry, door, &record) }
         if now.isSame(as: entry.before) { return nil }
