@@ -3,8 +3,10 @@ internal import FoundationEssentials
 internal import VaultCrypto
 internal import VaultFormat
 
-/// The plaintext of an answer, before it is sealed in a box.
-struct BrowserAnswer: ~Copyable {
+/// The answers to an extension.
+enum BrowserAnswer {
+    typealias Members = [(String, JSONOutput)]
+
     /// The version of KeePassXC whose protocol this is; the extension enables some requests by version.
     static let version = "2.7.9"
 
@@ -12,63 +14,29 @@ struct BrowserAnswer: ~Copyable {
     /// frame.
     static let limit = (NativeFrames.limit - 4096) / 4 * 3
 
-    private var json: JSONWriter
-
-    init(_ action: BrowserAction, nonce: BoxNonce) throws(BrowserError) {
-        json = try BrowserAnswer.start(action, nonce)
-    }
-
-    private static func start(_ action: BrowserAction, _ nonce: BoxNonce) throws(BrowserError) -> JSONWriter {
-        do throws(CryptoError) {
-            var json = try JSONWriter(capacity: 1024)
-            try json.begin("{")
-            try json.member("action", action.answerName)
-            try json.member("version", version)
-            try json.member("success", "true")
-            try json.member("nonce", Data(nonce.bytes).base64EncodedString())
-            return json
-        } catch { throw .failed }
-    }
-
-    /// The number of bytes written so far.
-    var count: Int { json.count }
-
-    /// Appends members to the answer.
-    mutating func write(_ body: (inout JSONWriter) throws(CryptoError) -> Void) throws(BrowserError) {
-        do throws(CryptoError) { try body(&json) } catch { throw .failed }
-    }
-
-    mutating func member(_ name: String, _ text: String) throws(BrowserError) {
-        try write { json throws(CryptoError) in try json.member(name, text) }
-    }
-
-    mutating func member(_ name: String, _ secret: Secret) throws(BrowserError) {
-        try write { json throws(CryptoError) in try json.member(name, secret) }
-    }
-
-    /// Closes the object and returns the complete content.
-    mutating func content() throws(BrowserError) -> SecretBytes {
-        guard count < BrowserAnswer.limit else { throw .failed }
-        do throws(CryptoError) {
-            try json.end("}")
-            return try json.take()
-        } catch { throw .failed }
+    /// Returns the plaintext of an answer, before it is sealed in a box.
+    static func content(
+        _ action: BrowserAction, nonce: BoxNonce, _ members: Members
+    ) throws(BrowserError) -> SecretBytes {
+        let head: Members = [
+            ("action", .text(action.answerName)), ("version", .text(version)), ("success", .text("true")),
+            ("nonce", .text(Data(nonce.bytes).base64EncodedString())),
+        ]
+        let content: SecretBytes
+        do throws(CryptoError) { content = try JSONWriter.content(.object(head + members)) } catch { throw .failed }
+        guard content.count <= limit else { throw .failed }
+        return content
     }
 
     // MARK: In clear text
 
     /// An answer without secrets, sent in clear text.
-    private static func message(_ members: [(name: String, value: String)]) -> [UInt8] {
-        do throws(CryptoError) {
-            var json = try JSONWriter(capacity: 1024)
-            try json.begin("{")
-            for member in members { try json.member(member.name, member.value) }
-            try json.end("}")
-            return try json.take().withBytes { $0.array($0.indices) }
-        } catch {
-            // Out of memory: an empty object is still an answer.
+    private static func message(_ members: [(String, String)]) -> [UInt8] {
+        // Out of memory: an empty object is still an answer.
+        guard let content = try? JSONWriter.content(.object(members.map { ($0, .text($1)) })) else {
             return Array("{}".utf8)
         }
+        return content.withBytes { $0.array($0.indices) }
     }
 
     static func keys(_ publicKey: [UInt8], nonce: BoxNonce) -> [UInt8] {
@@ -95,5 +63,13 @@ struct BrowserAnswer: ~Copyable {
     /// The unsolicited notice that the vault was locked or unlocked.
     static func signal(isUnlocked: Bool) -> [UInt8] {
         message([("action", isUnlocked ? "database-unlocked" : "database-locked")])
+    }
+}
+
+extension JSONWriter {
+    fileprivate static func content(_ value: JSONOutput) throws(CryptoError) -> SecretBytes {
+        var json = try JSONWriter(capacity: 1024)
+        try json.element(value)
+        return try json.take()
     }
 }

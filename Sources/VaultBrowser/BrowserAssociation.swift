@@ -45,15 +45,17 @@ package struct BrowserAssociation: Sendable {
         try store.allMatching(query(nil)).compactMap { BrowserAssociation($0) }
     }
 
-    /// Returns the association with an identifier; `nil` if there is none.
-    package static func find(_ id: String, in store: any ItemStore) throws(VaultError) -> BrowserAssociation? {
+    /// Returns the association with an identifier, and at once with the key to be checked; `nil` if there is none.
+    package static func find(
+        _ id: String, in store: any ItemStore, withKey: Bool = false
+    ) throws(VaultError) -> BrowserAssociation? {
         guard (1...255).contains(id.utf8.count) else { return nil }
-        return try store.first(query(id)).flatMap { BrowserAssociation($0) }
+        var query = query(id)
+        query.returnsSecrets = withKey
+        return try store.first(query).flatMap { BrowserAssociation($0) }
     }
 
-    /// Stores a new association.
-    ///
-    /// - Parameter key: 32 bytes.
+    /// Stores a new association, with a key of 32 bytes.
     static func add(
         _ key: [UInt8], program: String, _ random: any RandomSource, to store: any ItemStore
     ) throws(VaultError) -> BrowserAssociation {

@@ -7,13 +7,13 @@ internal import VaultFormat
 /// The request of a page for a passkey. A page can start a ceremony in the background, and the vault may be open, so
 /// every ceremony asks the user.
 struct BrowserCeremony {
-    let door: BrowserDoor
-    let request: BrowserRequest
-    let store: any ItemStore
+    let call: BrowserCall
+
+    private var door: BrowserDoor { call.door }
 
     /// Makes a passkey.
-    func register(_ answer: inout BrowserAnswer) throws(BrowserError) {
-        try perform(&answer) { () throws(PasskeyFailure) in
+    func register() throws(BrowserError) -> BrowserAnswer.Members {
+        try perform { () throws(PasskeyFailure) in
             let options = try options { node, text throws(PasskeyRefusal) in
                 try CreationOptions(node, of: text)
             }
@@ -32,14 +32,14 @@ struct BrowserCeremony {
             do throws(CryptoError) { made = try ceremony.register(options, random: door.random) } catch {
                 throw .refusal(.other)
             }
-            _ = try PasskeyFailure.storing { () throws(VaultError) in try store.add(made.passkey) }
+            _ = try storing { store throws(VaultError) in try store.add(made.passkey) }
             return .registration(made, options)
         }
     }
 
     /// Signs with a passkey.
-    func sign(_ answer: inout BrowserAnswer) throws(BrowserError) {
-        try perform(&answer) { () throws(PasskeyFailure) in
+    func sign() throws(BrowserError) -> BrowserAnswer.Members {
+        try perform { () throws(PasskeyFailure) in
             let options = try options { node, text throws(PasskeyRefusal) in
                 try RequestOptions(node, of: text)
             }
@@ -50,24 +50,23 @@ struct BrowserCeremony {
             let (passkey, isVerified) = try choose(allowed, site, options.common)
             let ceremony = ceremony(site, isVerified)
             return .assertion(
-                try PasskeyFailure.storing { () throws(VaultError) in
+                try storing { store throws(VaultError) in
                     try ceremony.sign(options, with: passkey, counter: try store.countSignature(of: passkey))
                 })
         }
     }
 
-    /// Runs a ceremony, and writes its result or the code of its refusal.
+    /// Runs a ceremony. The extension turns the code of a refusal into the exception of the page.
     private func perform(
-        _ answer: inout BrowserAnswer, _ body: () throws(PasskeyFailure) -> PasskeyResponse
-    ) throws(BrowserError) {
-        let response: PasskeyResponse
-        do throws(PasskeyFailure) { response = try body() } catch {
+        _ body: () throws(PasskeyFailure) -> PasskeyResponse
+    ) throws(BrowserError) -> BrowserAnswer.Members {
+        do throws(PasskeyFailure) { return [("response", try body().credential)] } catch {
             switch error {
-            case .refusal(let refusal): return try answer.write(refusal)
+            case .refusal(let refusal):
+                return [("response", .object([("errorCode", .json(String(refusal.rawValue)))]))]
             case .vault(let error): throw error
             }
         }
-        try answer.write(response)
     }
 
     private func ceremony(_ site: RelyingParty, _ isVerified: Bool) -> PasskeyCeremony {
@@ -75,32 +74,34 @@ struct BrowserCeremony {
             relyingParty: site.id, origin: site.origin, isVerified: isVerified, isBackedUp: door.house.isReplicated)
     }
 
-    private func options<R>(
-        _ parse: (JSONNode?, Span<UInt8>) throws(PasskeyRefusal) -> R
-    ) throws(PasskeyFailure) -> R {
-        try PasskeyFailure.refusing { () throws(PasskeyRefusal) in try request.message.with("publicKey", parse) }
+    private func options<R>(_ parse: (JSONNode?, Span<UInt8>) throws(PasskeyRefusal) -> R) throws(PasskeyFailure) -> R {
+        try PasskeyFailure.refusing { () throws(PasskeyRefusal) in try call.message.with("publicKey", parse) }
     }
 
     /// The passkeys of a site that programs may see, in the order in which they were made.
     private func passkeys(of site: RelyingParty) throws(PasskeyFailure) -> [Passkey] {
-        try PasskeyFailure.storing { () throws(VaultError) in try store.passkeys(of: site.id) }
+        try storing { store throws(VaultError) in try store.passkeys(of: site.id) }
             .filter { !HiddenItems.contains(group: $0.item[.accessGroup]?.text ?? "") }
+    }
+
+    private func storing<R>(_ body: (any ItemStore) throws(VaultError) -> R) throws(PasskeyFailure) -> R {
+        do throws(BrowserError) { return try call.stored(body) } catch {
+            throw error == .notOpen ? .vault(error) : .refusal(.other)
+        }
     }
 
     private func relyingParty(_ options: CredentialOptions) throws(PasskeyFailure) -> RelyingParty {
         try PasskeyFailure.refusing { () throws(PasskeyRefusal) in
-            guard let origin = request.message.text("origin") else { throw .unreadableOrigin }
+            guard let origin = call.message.text("origin") else { throw .unreadableOrigin }
             return try RelyingParty(options.relyingParty, origin: origin, door.suffixes)
         }
     }
 
     // MARK: Asking
 
-    /// Asks for a confirmation, or for the passphrase if the user is to be verified.
+    /// Asks for a confirmation, or for the passphrase if the user is to be verified; returns whether it was given.
     ///
-    /// - Parameters:
-    ///   - credential: the passkey; `nil` for a new one.
-    /// - Returns: whether the user has given the passphrase.
+    /// - Parameter credential: the passkey; `nil` for a new one.
     private func ask(
         _ question: PromptQuestion, _ subject: String, _ options: CredentialOptions, for credential: Passkey? = nil
     ) throws(PasskeyFailure) -> Bool {
@@ -117,9 +118,7 @@ struct BrowserCeremony {
         "passkey \(ceremony) \(WebHost(site.id).map(door.suffixes.registrableDomain) ?? site.id)"
     }
 
-    private func check(
-        _ outcome: PromptOutcome, _ options: CredentialOptions, isSignIn: Bool
-    ) throws(PasskeyFailure) {
+    private func check(_ outcome: PromptOutcome, _ options: CredentialOptions, isSignIn: Bool) throws(PasskeyFailure) {
         switch outcome {
         case .done: return
         // Nobody was asked, and a passkey that is not here gives no other answer.
@@ -157,88 +156,58 @@ private enum PasskeyFailure: Error {
     static func refusing<R>(_ body: () throws(PasskeyRefusal) -> R) throws(PasskeyFailure) -> R {
         do throws(PasskeyRefusal) { return try body() } catch { throw .refusal(error) }
     }
-
-    static func storing<R>(_ body: () throws(VaultError) -> R) throws(PasskeyFailure) -> R {
-        do throws(BrowserError) { return try BrowserDoor.stored(body) } catch {
-            throw error == .notOpen ? .vault(error) : .refusal(.other)
-        }
-    }
 }
 
 /// The result of a ceremony.
 private enum PasskeyResponse {
     case registration(PasskeyCeremony.Registration, CreationOptions)
     case assertion(PasskeyCeremony.Assertion)
+
+    /// The PublicKeyCredential from which the extension makes the object of the page.
+    var credential: JSONOutput {
+        switch self {
+        case .registration(let made, let options):
+            var results: BrowserAnswer.Members = options.wantsProperties ? [("credProps", .json(#"{"rk":true}"#))] : []
+            if options.common.pseudoRandom != nil {
+                let outputs = PasskeyResponse.outputs(made.pseudoRandom)
+                results.append(("prf", .object([("enabled", .json("true"))] + outputs)))
+            }
+            return PasskeyResponse.credential(
+                made.passkey.credentialID,
+                [
+                    ("attestationObject", .bytes(made.attestationObject)), ("clientDataJSON", .bytes(made.clientData)),
+                    ("authenticatorData", .bytes(made.authenticatorData)),
+                    ("publicKey", .bytes(made.publicKey.subjectPublicKeyInfo)),
+                    ("publicKeyAlgorithm", .json(String(made.passkey.algorithm.rawValue))),
+                ], results)
+        case .assertion(let made):
+            let outputs = PasskeyResponse.outputs(made.pseudoRandom)
+            return PasskeyResponse.credential(
+                made.credentialID,
+                [
+                    ("authenticatorData", .bytes(made.authenticatorData)), ("clientDataJSON", .bytes(made.clientData)),
+                    ("signature", .bytes(made.signature)), ("userHandle", .bytes(made.userHandle)),
+                ], outputs.isEmpty ? [] : [("prf", .object(outputs))])
+        }
+    }
+
+    private static func credential(
+        _ id: [UInt8], _ response: BrowserAnswer.Members, _ results: BrowserAnswer.Members
+    ) -> JSONOutput {
+        .object([
+            ("id", .bytes(id)), ("type", .text("public-key")), ("authenticatorAttachment", .text("platform")),
+            ("response", .object(response + [("clientExtensionResults", .object(results))])),
+        ])
+    }
+
+    /// The outputs of the extension `prf` (WebAuthn, 10.1.4).
+    private static func outputs(_ outputs: [Secret]) -> BrowserAnswer.Members {
+        let named = zip(["first", "second"], outputs).map { ($0, JSONOutput.base64URL($1)) }
+        return named.isEmpty ? [] : [("results", .object(named))]
+    }
 }
 
-extension BrowserAnswer {
-    /// Writes the code of a refusal, which the extension turns into the exception of the page.
-    fileprivate mutating func write(_ refusal: PasskeyRefusal) throws(BrowserError) {
-        try write { json throws(CryptoError) in
-            try json.name("response")
-            try json.begin("{")
-            try json.member("errorCode", raw: String(refusal.rawValue))
-            try json.end("}")
-        }
-    }
-
-    /// Writes the PublicKeyCredential from which the extension makes the object of the page.
-    fileprivate mutating func write(_ response: PasskeyResponse) throws(BrowserError) {
-        try write { json throws(CryptoError) in
-            try json.name("response")
-            try json.begin("{")
-            switch response {
-            case .registration(let made, let options):
-                try json.begin(credential: made.passkey.credentialID)
-                try json.member("attestationObject", Base64URL.encoded(made.attestationObject))
-                try json.member("clientDataJSON", Base64URL.encoded(made.clientData))
-                try json.member("authenticatorData", Base64URL.encoded(made.authenticatorData))
-                try json.member("publicKey", Base64URL.encoded(made.publicKey.subjectPublicKeyInfo))
-                try json.member("publicKeyAlgorithm", raw: String(made.passkey.algorithm.rawValue))
-                try json.name("clientExtensionResults")
-                try json.begin("{")
-                if options.wantsProperties { try json.member("credProps", raw: #"{"rk":true}"#) }
-                if options.common.pseudoRandom != nil {
-                    try json.write(pseudoRandom: made.pseudoRandom, isNew: true)
-                }
-            case .assertion(let made):
-                try json.begin(credential: made.credentialID)
-                try json.member("authenticatorData", Base64URL.encoded(made.authenticatorData))
-                try json.member("clientDataJSON", Base64URL.encoded(made.clientData))
-                try json.member("signature", Base64URL.encoded(made.signature))
-                try json.member("userHandle", Base64URL.encoded(made.userHandle))
-                try json.name("clientExtensionResults")
-                try json.begin("{")
-                if !made.pseudoRandom.isEmpty { try json.write(pseudoRandom: made.pseudoRandom, isNew: false) }
-            }
-            for _ in 0..<3 { try json.end("}") }
-        }
-    }
-}
-
-extension JSONWriter {
-    /// Writes the members of a credential before its response, and begins the response.
-    fileprivate mutating func begin(credential id: [UInt8]) throws(CryptoError) {
-        try member("id", Base64URL.encoded(id))
-        try member("type", "public-key")
-        try member("authenticatorAttachment", "platform")
-        try name("response")
-        try begin("{")
-    }
-
-    /// Writes the results of the extension `prf` (WebAuthn, 10.1.4).
-    fileprivate mutating func write(pseudoRandom results: [Secret], isNew: Bool) throws(CryptoError) {
-        try name("prf")
-        try begin("{")
-        if isNew { try member("enabled", raw: "true") }
-        if !results.isEmpty {
-            try name("results")
-            try begin("{")
-            for (name, result) in zip(["first", "second"], results) {
-                try member(name, .base64URL(result))
-            }
-            try end("}")
-        }
-        try end("}")
-    }
+extension JSONOutput {
+    /// Bytes without secrets, in base64 for URLs.
+    fileprivate static func bytes(_ bytes: [UInt8]) -> JSONOutput { .text(Base64URL.encoded(bytes)) }
 }

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 internal import Vault
-internal import VaultDoorKit
 internal import VaultFormat
 
 /// An item that may be a login for pages: a password with a place of the web.
@@ -45,8 +44,6 @@ struct SavedLogin: Sendable {
 
 extension ItemStore {
     /// Returns the logins for one of these hosts, the last changed first; `nil` stands for every host.
-    ///
-    /// - Parameter hosts: the text of each.
     func logins(of hosts: [String]?) throws(VaultError) -> [SavedLogin] {
         var found: [Item] = []
         for itemClass in [ItemClass.internetPassword, .genericPassword] {
