@@ -3,91 +3,70 @@
 /// The introspection data of an object (D-Bus specification, "Introspection Data Format").
 enum Introspection {
     static func text(of kind: ServiceCall.Kind) -> String {
-        let own =
-            switch kind {
-            case .service: service
-            case .collection: collection
-            case .item: item
-            case .session: "<method name=\"Close\"/>"
-            case .prompt: prompt
-            }
+        let methods = ServiceCall.methods.filter { $0.interface == kind.interface }.map(text)
+        let members = (properties(of: kind) + methods + signals(of: kind)).joined(separator: "\n")
         return """
             <!DOCTYPE node PUBLIC "-//freedesktop//DTD D-BUS Object Introspection 1.0//EN"
              "http://www.freedesktop.org/standards/dbus/1.0/introspect.dtd">
             <node>
             \(common)
-            <interface name="\(kind.interface)">\(own)</interface>
+            <interface name="\(kind.interface)">\(members)</interface>
             </node>
 
             """
     }
 
     private static let common = """
-        <interface name="org.freedesktop.DBus.Introspectable"><method name="Introspect">\(out("s"))</method></interface>
+        <interface name="org.freedesktop.DBus.Introspectable">\(standard("Introspectable"))</interface>
         <interface name="org.freedesktop.DBus.Peer"><method name="Ping"/></interface>
         <interface name="org.freedesktop.DBus.Properties">
-        <method name="Get">\(into("s", "s"))\(out("v"))</method>
-        <method name="GetAll">\(into("s"))\(out("a{sv}"))</method>
-        <method name="Set">\(into("s", "s", "v"))</method>
-        <signal name="PropertiesChanged">\(args("s", "a{sv}", "as"))</signal>
+        \(standard("Properties"))
+        \(signal("PropertiesChanged", "s", "a{sv}", "as"))
         </interface>
         """
 
-    private static let service = """
-        <property name="Collections" type="ao" access="read"/>
-        <method name="OpenSession">\(into("s", "v"))\(out("v", "o"))</method>
-        <method name="CreateCollection">\(into("a{sv}", "s"))\(out("o", "o"))</method>
-        <method name="SearchItems">\(into("a{ss}"))\(out("ao", "ao"))</method>
-        <method name="Unlock">\(into("ao"))\(out("ao", "o"))</method>
-        <method name="Lock">\(into("ao"))\(out("ao", "o"))</method>
-        <method name="LockService"/>
-        <method name="GetSecrets">\(into("ao", "o"))\(out("a{o(oayays)}"))</method>
-        <method name="ReadAlias">\(into("s"))\(out("o"))</method>
-        <method name="SetAlias">\(into("s", "o"))</method>
-        <signal name="CollectionCreated">\(args("o"))</signal>
-        <signal name="CollectionDeleted">\(args("o"))</signal>
-        <signal name="CollectionChanged">\(args("o"))</signal>
-        """
-
-    private static let collection = """
-        <property name="Items" type="ao" access="read"/>
-        <property name="Label" type="s" access="readwrite"/>
-        <property name="Locked" type="b" access="read"/>
-        <property name="Created" type="t" access="read"/>
-        <property name="Modified" type="t" access="read"/>
-        <method name="Delete">\(out("o"))</method>
-        <method name="SearchItems">\(into("a{ss}"))\(out("ao"))</method>
-        <method name="CreateItem">\(into("a{sv}", "(oayays)", "b"))\(out("o", "o"))</method>
-        <signal name="ItemCreated">\(args("o"))</signal>
-        <signal name="ItemDeleted">\(args("o"))</signal>
-        <signal name="ItemChanged">\(args("o"))</signal>
-        """
-
-    private static let item = """
-        <property name="Locked" type="b" access="read"/>
-        <property name="Attributes" type="a{ss}" access="readwrite"/>
-        <property name="Label" type="s" access="readwrite"/>
-        <property name="Type" type="s" access="readwrite"/>
-        <property name="Created" type="t" access="read"/>
-        <property name="Modified" type="t" access="read"/>
-        <method name="Delete">\(out("o"))</method>
-        <method name="GetSecret">\(into("o"))\(out("(oayays)"))</method>
-        <method name="SetSecret">\(into("(oayays)"))</method>
-        """
-
-    private static let prompt = """
-        <method name="Prompt">\(into("s"))</method>
-        <method name="Dismiss"/>
-        <signal name="Completed">\(args("b", "v"))</signal>
-        """
-
-    private static func into(_ types: String...) -> String {
-        types.map { "<arg type=\"\($0)\" direction=\"in\"/>" }.joined()
+    private static func standard(_ interface: String) -> String {
+        ServiceCall.methods.filter { $0.interface == "org.freedesktop.DBus." + interface }.map(text)
+            .joined(separator: "\n")
     }
 
-    private static func out(_ types: String...) -> String {
-        types.map { "<arg type=\"\($0)\" direction=\"out\"/>" }.joined()
+    private static func properties(of kind: ServiceCall.Kind) -> [String] {
+        let properties: [(name: String, type: String, isWritable: Bool)] =
+            switch kind {
+            case .service: [("Collections", "ao", false)]
+            case .collection:
+                [
+                    ("Items", "ao", false), ("Label", "s", true), ("Locked", "b", false), ("Created", "t", false),
+                    ("Modified", "t", false),
+                ]
+            case .item:
+                [
+                    ("Locked", "b", false), ("Attributes", "a{ss}", true), ("Label", "s", true), ("Type", "s", true),
+                    ("Created", "t", false), ("Modified", "t", false),
+                ]
+            case .session, .prompt: []
+            }
+        return properties.map {
+            "<property name=\"\($0.name)\" type=\"\($0.type)\" access=\"\($0.isWritable ? "readwrite" : "read")\"/>"
+        }
     }
 
-    private static func args(_ types: String...) -> String { types.map { "<arg type=\"\($0)\"/>" }.joined() }
+    private static func signals(of kind: ServiceCall.Kind) -> [String] {
+        switch kind {
+        case .service: ["CollectionCreated", "CollectionDeleted", "CollectionChanged"].map { signal($0, "o") }
+        case .collection: ["ItemCreated", "ItemDeleted", "ItemChanged"].map { signal($0, "o") }
+        case .prompt: [signal("Completed", "b", "v")]
+        case .item, .session: []
+        }
+    }
+
+    private static func signal(_ name: String, _ types: String...) -> String {
+        "<signal name=\"\(name)\">\(types.map { "<arg type=\"\($0)\"/>" }.joined())</signal>"
+    }
+
+    private static func text(of method: ServiceCall.Method) -> String {
+        let types = method.arguments.map { ($0, "in") } + method.results.map { ($0, "out") }
+        let text = types.map { "<arg type=\"\($0)\" direction=\"\($1)\"/>" }.joined()
+        return types.isEmpty ? "<method name=\"\(method.name)\"/>" : "<method name=\"\(method.name)\">\(text)</method>"
+    }
 }

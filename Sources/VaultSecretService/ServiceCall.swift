@@ -4,31 +4,20 @@
 /// requires.
 enum ServiceCall: Equatable, Sendable {
     case introspect
-    /// The arguments are the name of an interface and of a property: `ss`.
-    case get
-    case getAll
-    case set
-    case openSession
-    case createCollection
+    case get, getAll, set
+    case openSession, closeSession
     /// A search in one collection, or in all, by the object called.
     case searchItems
-    case unlock
-    case lock
-    case lockService
+    case unlock, lock, lockService
     case getSecrets
-    case readAlias
-    case setAlias
-    case deleteCollection
-    case createItem
-    case deleteItem
-    case getSecret
-    case setSecret
-    case closeSession
-    case prompt
-    case dismiss
+    case readAlias, setAlias
+    case createCollection, deleteCollection
+    case createItem, deleteItem
+    case getSecret, setSecret
+    case prompt, dismiss
 
     /// A kind of object, which determines the methods that it has.
-    enum Kind: String, CaseIterable, Sendable {
+    enum Kind: String, Sendable {
         case service = "Service"
         case collection = "Collection"
         case item = "Item"
@@ -48,49 +37,51 @@ enum ServiceCall: Equatable, Sendable {
         var interface: String { "org.freedesktop.Secret." + rawValue }
     }
 
-    private struct Method {
-        let kinds: [Kind]
+    /// A method of the objects of some kinds. The types of the arguments and of the results are D-Bus signatures.
+    struct Method {
+        /// `nil` for all kinds.
+        fileprivate let kind: Kind?
         let interface: String
         let name: String
-        let signature: String
-        let call: ServiceCall
+        fileprivate let call: ServiceCall
+        let arguments: [String]
+        let results: [String]
 
-        init(_ kind: Kind, _ name: String, _ signature: String, _ call: ServiceCall) {
-            (kinds, interface, self.name, self.signature, self.call) = ([kind], kind.interface, name, signature, call)
-        }
-
-        init(_ interface: String, _ name: String, _ signature: String, _ call: ServiceCall) {
-            (kinds, self.interface, self.name, self.signature, self.call) = (
-                Kind.allCases, "org.freedesktop.DBus." + interface, name, signature, call
-            )
+        fileprivate init(
+            _ kind: Kind? = nil, of standard: String = "", _ name: String, _ call: ServiceCall,
+            _ arguments: [String] = [], _ results: [String] = []
+        ) {
+            (self.kind, self.name, self.call, self.arguments, self.results) = (kind, name, call, arguments, results)
+            interface = kind?.interface ?? "org.freedesktop.DBus." + standard
         }
     }
 
-    private static let methods: [String: [Method]] = Dictionary(grouping: table, by: \.name)
+    private static let byName: [String: [Method]] = Dictionary(grouping: methods, by: \.name)
 
-    private static let table = [
-        Method("Introspectable", "Introspect", "", .introspect),
-        Method("Properties", "Get", "ss", .get),
-        Method("Properties", "GetAll", "s", .getAll),
-        Method("Properties", "Set", "ssv", .set),
-        Method(.service, "OpenSession", "sv", .openSession),
-        Method(.service, "CreateCollection", "a{sv}s", .createCollection),
-        Method(.service, "SearchItems", "a{ss}", .searchItems),
-        Method(.service, "Unlock", "ao", .unlock),
-        Method(.service, "Lock", "ao", .lock),
-        Method(.service, "LockService", "", .lockService),
-        Method(.service, "GetSecrets", "aoo", .getSecrets),
-        Method(.service, "ReadAlias", "s", .readAlias),
-        Method(.service, "SetAlias", "so", .setAlias),
-        Method(.collection, "Delete", "", .deleteCollection),
-        Method(.collection, "SearchItems", "a{ss}", .searchItems),
-        Method(.collection, "CreateItem", "a{sv}(oayays)b", .createItem),
-        Method(.item, "Delete", "", .deleteItem),
-        Method(.item, "GetSecret", "o", .getSecret),
-        Method(.item, "SetSecret", "(oayays)", .setSecret),
-        Method(.session, "Close", "", .closeSession),
-        Method(.prompt, "Prompt", "s", .prompt),
-        Method(.prompt, "Dismiss", "", .dismiss),
+    /// In the order in which the introspection data list them.
+    static let methods = [
+        Method(of: "Introspectable", "Introspect", .introspect, [], ["s"]),
+        Method(of: "Properties", "Get", .get, ["s", "s"], ["v"]),
+        Method(of: "Properties", "GetAll", .getAll, ["s"], ["a{sv}"]),
+        Method(of: "Properties", "Set", .set, ["s", "s", "v"]),
+        Method(.service, "OpenSession", .openSession, ["s", "v"], ["v", "o"]),
+        Method(.service, "CreateCollection", .createCollection, ["a{sv}", "s"], ["o", "o"]),
+        Method(.service, "SearchItems", .searchItems, ["a{ss}"], ["ao", "ao"]),
+        Method(.service, "Unlock", .unlock, ["ao"], ["ao", "o"]),
+        Method(.service, "Lock", .lock, ["ao"], ["ao", "o"]),
+        Method(.service, "LockService", .lockService),
+        Method(.service, "GetSecrets", .getSecrets, ["ao", "o"], ["a{o(oayays)}"]),
+        Method(.service, "ReadAlias", .readAlias, ["s"], ["o"]),
+        Method(.service, "SetAlias", .setAlias, ["s", "o"]),
+        Method(.collection, "Delete", .deleteCollection, [], ["o"]),
+        Method(.collection, "SearchItems", .searchItems, ["a{ss}"], ["ao"]),
+        Method(.collection, "CreateItem", .createItem, ["a{sv}", "(oayays)", "b"], ["o", "o"]),
+        Method(.item, "Delete", .deleteItem, [], ["o"]),
+        Method(.item, "GetSecret", .getSecret, ["o"], ["(oayays)"]),
+        Method(.item, "SetSecret", .setSecret, ["(oayays)"]),
+        Method(.session, "Close", .closeSession),
+        Method(.prompt, "Prompt", .prompt, ["s"]),
+        Method(.prompt, "Dismiss", .dismiss),
     ]
 
     /// - Parameter interface: the interface; `nil` for whichever has the method.
@@ -99,11 +90,12 @@ enum ServiceCall: Equatable, Sendable {
     ) throws(ServiceRefusal) -> (object: ServiceObject, call: ServiceCall) {
         guard let object = ServiceObject(path) else { throw .noSuchObject }
         let kind = Kind(object)
-        let named = methods[member]?.first {
-            $0.kinds.contains(kind) && (interface == nil || $0.interface == interface)
+        let named = byName[member]?.first {
+            ($0.kind ?? kind) == kind && (interface == nil || $0.interface == interface)
         }
         guard let method = named else { throw .unknownMethod("the object has no such method") }
-        guard method.signature == signature else { throw .invalid("the method takes \"\(method.signature)\"") }
+        let wanted = method.arguments.joined()
+        guard wanted == signature else { throw .invalid("the method takes \"\(wanted)\"") }
         return (object, method.call)
     }
 }
