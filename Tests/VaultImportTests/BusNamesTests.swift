@@ -12,14 +12,14 @@ struct BusNamesTests {
         throws
     {
         for address in ["unix:path=/nowhere/at/all", "no address", ""] {
-            #expect(throws: BusNames.Failure.unreachable) { _ = try BusNames(address: address) }
+            #expect(throws: BusError.unreachable) { _ = try BusNames(address: address) }
         }
         let world = try SecretServiceWorld("nothing")
         let names = try BusNames(address: world.address)
         #expect(try names.owner(of: Self.name) == nil)
         #expect(try names.owner(of: "no name at all") == nil)
         try world.ask("stop")
-        #expect(throws: BusNames.Failure.silent) { _ = try names.owner(of: Self.name) }
+        #expect(throws: BusError.lost) { _ = try names.owner(of: Self.name) }
     }
 
     @Test func `the owner of a name is a connection and its process, which is not called`() throws {

@@ -34,7 +34,7 @@ struct SessionBus {
     /// Looks up the owners of the doors' names.
     init(patience: Duration = .seconds(2)) {
         guard SessionBus.isThere else { return }
-        do throws(BusNames.Failure) {
+        do throws(BusError) {
             let names = try BusNames(patience: patience)
             state = .reachable
             for door in Door.onBus {
@@ -46,7 +46,7 @@ struct SessionBus {
                 switch error {
                 case .noLibrary: .noLibrary
                 case .unreachable: .unreachable
-                case .silent: .silent
+                default: .silent
                 }
         }
     }
