@@ -24,11 +24,9 @@ extension BusConnection {
         return unsafe String(cString: name)
     }
 
-    /// Requests a well-known name, unless another process owns it.
-    ///
-    /// - Returns: `false` if another process owns it.
+    /// Requests a well-known name; `false` if another process owns it.
     package func takeName(_ name: String) throws(BusError) -> Bool {
-        let result = unsafe name.withCString { unsafe cbus_request_name(bus, $0) }
+        let result = unsafe cbus_request_name(bus, name)
         if result == -EEXIST { return false }
         guard result >= 0 else { throw BusError(result) }
         return true
@@ -59,41 +57,27 @@ extension BusConnection {
     package func signal(
         _ member: BusMember, at path: String, to destination: String? = nil
     ) throws(BusError) -> BusMessage {
-        var made: OpaquePointer?
-        // Each text ends with a zero byte and is valid for the duration of the call.
-        let result = unsafe path.withCString { path in
-            unsafe member.interface.withCString { interface in
-                unsafe member.name.withCString { name in
-                    guard let destination else {
-                        return unsafe cbus_new_signal(bus, &made, nil, path, interface, name)
-                    }
-                    return unsafe destination.withCString {
-                        unsafe cbus_new_signal(bus, &made, $0, path, interface, name)
-                    }
-                }
-            }
+        try unsafe BusMessage.made {
+            unsafe cbus_new_signal(bus, &$0, destination, path, member.interface, member.name)
         }
-        guard result >= 0, let made = unsafe made else { throw BusError(result) }
-        return unsafe BusMessage(made)
     }
 }
 
 extension BusMessage {
     /// Makes the answer to this call, without its values.
     package func answer() throws(BusError) -> BusMessage {
-        var made: OpaquePointer?
-        let result = unsafe cbus_new_answer(message, &made)
-        guard result >= 0, let made = unsafe made else { throw BusError(result) }
-        return unsafe BusMessage(made)
+        try unsafe BusMessage.made { unsafe cbus_new_answer(message, &$0) }
     }
 
     /// Makes an error as the answer to this call.
     package func refusal(_ name: String, _ text: String) throws(BusError) -> BusMessage {
+        try unsafe BusMessage.made { unsafe cbus_new_error(message, &$0, name, text) }
+    }
+
+    /// Takes over a message that libsystemd makes, which copies all texts.
+    static func made(_ make: (inout OpaquePointer?) -> CInt) throws(BusError) -> BusMessage {
         var made: OpaquePointer?
-        // Both texts are copied.
-        let result = unsafe name.withCString { name in
-            unsafe text.withCString { unsafe cbus_new_error(message, &made, name, $0) }
-        }
+        let result = unsafe make(&made)
         guard result >= 0, let made = unsafe made else { throw BusError(result) }
         return unsafe BusMessage(made)
     }

@@ -24,10 +24,7 @@ package struct BusMember: Hashable, Sendable {
         guard cbus_load() >= 0 else { throw .noLibrary }
         var bus: OpaquePointer?
         // Without an error the pointer is not null.
-        let result =
-            if let address { unsafe address.withCString { unsafe cbus_open($0, &bus) } } else {
-                unsafe cbus_open(nil, &bus)
-            }
+        let result = unsafe cbus_open(address, &bus)
         guard result >= 0, let bus = unsafe bus else { throw .unreachable }
         (unsafe self.bus, self.patience) = (unsafe bus, patience)
         let deadline = ContinuousClock.now + patience
@@ -41,22 +38,10 @@ package struct BusMember: Hashable, Sendable {
     deinit { unsafe cbus_close(bus) }
 
     /// Makes a method call, to be sent later.
-    package func newCall(
-        _ method: BusMember, at path: String, of destination: String
-    ) throws(BusError) -> BusMessage {
-        var made: OpaquePointer?
-        // Each text ends with a zero byte and is valid for the duration of the call.
-        let result = unsafe destination.withCString { destination in
-            unsafe path.withCString { path in
-                unsafe method.interface.withCString { interface in
-                    unsafe method.name.withCString {
-                        unsafe cbus_new_call(bus, &made, destination, path, interface, $0)
-                    }
-                }
-            }
+    package func newCall(_ method: BusMember, at path: String, of destination: String) throws(BusError) -> BusMessage {
+        try unsafe BusMessage.made {
+            unsafe cbus_new_call(bus, &$0, destination, path, method.interface, method.name)
         }
-        guard result >= 0, let made = unsafe made else { throw BusError(result) }
-        return unsafe BusMessage(made)
     }
 
     /// Calls a method and waits for the answer.
@@ -87,18 +72,14 @@ package struct BusMember: Hashable, Sendable {
         return message
     }
 
-    /// Subscribes to signals, which ``signal(until:_:)`` returns.
-    ///
-    /// - Parameter rule: a D-Bus match rule.
+    /// Subscribes to the signals of a D-Bus match rule, which ``signal(until:_:)`` returns.
     package func match(_ rule: String) throws(BusError) {
-        let result = unsafe rule.withCString { unsafe cbus_match(bus, $0) }
+        let result = unsafe cbus_match(bus, rule)
         guard result >= 0 else { throw BusError(result) }
     }
 
-    /// Returns the first signal that `isWanted` accepts, and drops earlier ones. Another process can send signals
-    /// unasked, so the caller must compare the sender too.
-    ///
-    /// - Returns: `nil` on timeout.
+    /// Returns the first signal that `isWanted` accepts, and drops earlier ones; `nil` on timeout. Another process can
+    /// send signals unasked, so the caller must compare the sender too.
     package func signal(
         until deadline: ContinuousClock.Instant, _ isWanted: (BusMessage) throws(BusError) -> Bool
     ) throws(BusError) -> BusMessage? {

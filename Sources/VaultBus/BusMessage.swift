@@ -22,18 +22,10 @@ internal import VaultFormat
 
     // MARK: Header
 
-    /// Returns whether the message is a given signal, from a sender and object.
-    ///
-    /// - Parameter sender: a unique name, for which the bus vouches.
+    /// Returns whether the message is a given signal, from an object of a unique name, for which the bus vouches.
     package func isSignal(_ signal: BusMember, from sender: String, at path: String) -> Bool {
-        // The names are valid for the duration of the calls, those of the message for its lifetime.
-        let isSignal = unsafe signal.interface.withCString { interface in
-            unsafe signal.name.withCString { unsafe cbus_is_signal(message, interface, $0) }
-        }
-        guard isSignal > 0, let from = unsafe cbus_sender(message), let at = unsafe cbus_path(message) else {
-            return false
-        }
-        return unsafe String(cString: from) == sender && String(cString: at) == path
+        let isSignal = unsafe cbus_is_signal(message, signal.interface, signal.name) > 0
+        return isSignal && self.sender == sender && objectPath == path
     }
 
     // MARK: Reading
@@ -50,31 +42,18 @@ internal import VaultFormat
         return unsafe String(cString: text)
     }
 
-    package func flag() throws(BusError) -> Bool {
-        var flag: CInt = 0
-        guard unsafe cbus_read(message, CChar(ascii: "b"), &flag) > 0 else { throw .malformed }
-        return flag != 0
-    }
+    package func flag() throws(BusError) -> Bool { try number("b") as CInt != 0 }
 
     /// Reads a number of type `u`.
-    package func number() throws(BusError) -> UInt32 {
-        var number: UInt32 = 0
-        guard unsafe cbus_read(message, CChar(ascii: "u"), &number) > 0 else { throw .malformed }
-        return number
-    }
-
-    /// Reads a number of type `t`.
-    package func longNumber() throws(BusError) -> UInt64 {
-        var number: UInt64 = 0
-        guard unsafe cbus_read(message, CChar(ascii: "t"), &number) > 0 else { throw .malformed }
-        return number
-    }
+    package func number() throws(BusError) -> UInt32 { try number("u") }
 
     /// Reads a descriptor, which belongs to the message and is closed with it.
-    package func descriptor() throws(BusError) -> Int32 {
-        var descriptor: CInt = -1
-        guard unsafe cbus_read(message, CChar(ascii: "h"), &descriptor) > 0 else { throw .malformed }
-        return descriptor
+    package func descriptor() throws(BusError) -> Int32 { try number("h") }
+
+    private func number<N: FixedWidthInteger & BitwiseCopyable>(_ type: Unicode.Scalar) throws(BusError) -> N {
+        var number: N = 0
+        guard unsafe cbus_read(message, CChar(ascii: type), &number) > 0 else { throw .malformed }
+        return number
     }
 
     /// Lends an array of bytes to the body.
@@ -93,32 +72,30 @@ internal import VaultFormat
         }
     }
 
-    /// Reads a dictionary, calling the body for each key.
-    ///
-    /// - Parameter contents: the types of a key and its value.
+    /// Reads a dictionary with these types of a key and its value, calling the body for each key.
     package func dictionary(of contents: String, _ body: () throws(BusError) -> Void) throws(BusError) {
         try array(of: "{\(contents)}") { () throws(BusError) in try within("e", contents, body) }
     }
 
-    package func structure(of contents: String, _ body: () throws(BusError) -> Void) throws(BusError) {
+    package func structure<R>(of contents: String, _ body: () throws(BusError) -> R) throws(BusError) -> R {
         try within("r", contents, body)
     }
 
-    package func variant(of contents: String, _ body: () throws(BusError) -> Void) throws(BusError) {
+    package func variant<R>(of contents: String, _ body: () throws(BusError) -> R) throws(BusError) -> R {
         try within("v", contents, body)
     }
 
     package func skip(_ contents: String) throws(BusError) {
-        guard unsafe contents.withCString({ unsafe cbus_skip(message, $0) }) >= 0 else { throw .malformed }
+        guard unsafe cbus_skip(message, contents) >= 0 else { throw .malformed }
     }
 
-    private func within(
-        _ container: Unicode.Scalar, _ contents: String, _ body: () throws(BusError) -> Void
-    ) throws(BusError) {
-        let entered = unsafe contents.withCString { unsafe cbus_enter(message, CChar(ascii: container), $0) }
-        guard entered > 0 else { throw .malformed }
-        try body()
+    func within<R>(
+        _ container: Unicode.Scalar, _ contents: String, _ body: () throws(BusError) -> R
+    ) throws(BusError) -> R {
+        guard unsafe cbus_enter(message, CChar(ascii: container), contents) > 0 else { throw .malformed }
+        let result = try body()
         guard unsafe cbus_exit(message) >= 0 else { throw .malformed }
+        return result
     }
 
     private func isAtEnd() throws(BusError) -> Bool {
@@ -142,6 +119,18 @@ extension BusMessage {
             paths?.append(path)
         }
         return paths
+    }
+
+    /// Reads a dictionary of texts; `nil` if names and values together are longer than the limit.
+    package func texts(limit: Int) throws(BusError) -> [String: String]? {
+        var (texts, size): ([String: String], Int) = ([:], 0)
+        try dictionary(of: "ss") { () throws(BusError) in
+            let (name, value) = (try text(), try text())
+            size += name.utf8.count + value.utf8.count
+            // Excess texts are read, but not kept.
+            if size <= limit { texts[name] = value }
+        }
+        return size <= limit ? texts : nil
     }
 
     /// Reads a non-secret array of bytes; `nil` if it is longer than the limit.

@@ -11,6 +11,8 @@ struct ServiceClient: Sendable {
 
     var isSandboxed: Bool { process.sandbox != nil }
     var program: ServiceProgram { ServiceProgram(process) }
+    /// The owner of the session's collection that the client sees; `nil` for the user.
+    var memory: ServiceProgram? { isSandboxed ? program : nil }
 }
 
 /// The unit by which sessions, prompts and searches are counted: all connections of a program together.
@@ -77,9 +79,8 @@ struct ClientHoldings {
 
     mutating func noteListsRead(by name: String) { clients[name]?.looksAtLists = true }
 
-    /// Frees all objects of a client that has disconnected.
-    ///
-    /// - Returns: the client and the numbers of its prompts; `nil` for a connection that has not called.
+    /// Frees all objects of a client that has disconnected, and returns the numbers of its prompts; `nil` for a
+    /// connection that has not called.
     mutating func remove(_ name: String) -> (client: ServiceClient, prompts: [Int])? {
         guard let client = clients.removeValue(forKey: name) else { return nil }
         let owned = prompts.filter { $0.value.owner == name }.keys
@@ -109,9 +110,7 @@ struct ClientHoldings {
     ///
     /// - Returns: the prompt that gives way, which its client waits for.
     /// - Throws: `.tooMany`; `.denied` for a client that has disconnected: nothing would free its state.
-    mutating func makeRoom(
-        for client: ServiceClient
-    ) throws(ServiceRefusal) -> (prompt: Int, of: ServiceClient)? {
+    mutating func makeRoom(for client: ServiceClient) throws(ServiceRefusal) -> (prompt: Int, of: ServiceClient)? {
         guard clients[client.name] != nil else { throw .denied }
         let owners = sessions.values.map(\.owner) + prompts.values.map(\.owner)
         let names = names(of: client.program)
@@ -137,8 +136,6 @@ struct ClientHoldings {
         return .session(number)
     }
 
-    func session(_ number: Int) -> ServiceSession? { sessions[number] }
-
     mutating func removeSession(_ number: Int) { sessions[number] = nil }
 
     mutating func add(_ prompt: ServicePrompt) -> ServiceObject {
@@ -146,8 +143,6 @@ struct ClientHoldings {
         prompts[number] = prompt
         return .prompt(number)
     }
-
-    func prompt(_ number: Int) -> ServicePrompt? { prompts[number] }
 
     /// - Returns: the prompt; `nil` if there is none, or it is shown already.
     mutating func beginShowing(_ number: Int) -> ServicePrompt? {
@@ -159,8 +154,6 @@ struct ClientHoldings {
     mutating func removePrompt(_ number: Int) -> ServicePrompt? { prompts.removeValue(forKey: number) }
 
     // MARK: Searches
-
-    func search(_ number: Int) -> LockedSearch? { searches[number] }
 
     /// Returns the number of the placeholder of a search until the vault is unlocked.
     mutating func standIn(

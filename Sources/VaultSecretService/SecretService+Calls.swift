@@ -6,123 +6,110 @@ internal import VaultCrypto
 internal import VaultDoorKit
 
 extension SecretService {
-    /// Answers a call that needs no waiting: most calls, since programs mainly read properties.
-    ///
-    /// - Returns: `false` if the call may have to wait.
-    func answerAtOnce(
-        _ message: BusMessage, _ object: ServiceObject, _ call: ServiceCall, _ client: ServiceClient
-    ) throws(ServiceRefusal) -> Bool {
-        switch call {
-        case .introspect:
-            try reply(message) { answer throws(BusError) in
-                try answer.append(Introspection.text(of: ServiceCall.Kind(object)))
-            }
-        case .get, .getAll:
+    /// Answers a call that needs no waiting: most calls, since programs mainly read properties; `nil` for the others.
+    func answerAtOnce(_ call: ServiceCall, _ request: ServiceRequest) throws(ServiceRefusal) -> [BusValue]? {
+        let (object, client) = (request.object, request.client)
+        switch (call, object) {
+        case (.introspect, _): return [.text(Introspection.text(of: ServiceCall.Kind(object)))]
+        case (.get, _), (.getAll, _):
             guard let view = viewAtOnce(for: client), view.isUnlocked,
-                let properties = properties(of: object, view, client)
-            else { return false }
-            try answer(message, try asked(message, call), ServiceCall.Kind(object), properties)
-        case .closeSession:
-            guard case .session(let number) = object, let session = holdings.session(number) else {
-                throw .noSuchObject
-            }
+                let properties = cachedProperties(of: object, view, client)
+            else { return nil }
+            return [try asked(request, call).value(in: properties)]
+        case (.closeSession, .session(let number)):
+            guard let session = holdings.sessions[number] else { throw .noSuchObject }
             guard session.owner == client.name else { throw .denied }
             holdings.removeSession(number)
-            try reply(message)
-        case .prompt, .dismiss:
-            guard case .prompt(let number) = object, holdings.prompt(number)?.owner == client.name else {
-                throw .noSuchObject
-            }
-            try reply(message)
+            return []
+        case (.prompt, .prompt(let number)), (.dismiss, .prompt(let number)):
+            guard holdings.prompts[number]?.owner == client.name else { throw .noSuchObject }
+            // The user is asked once the answer is sent.
             if call == .prompt { show(number, client) } else { dismiss(number, client) }
-        default: return false
+            return []
+        default: return nil
         }
-        return true
     }
 
-    /// Reads what `Get` and `GetAll` ask for.
-    ///
-    /// - Returns: `name`: `nil` for all properties.
-    private func asked(
-        _ message: BusMessage, _ call: ServiceCall
-    ) throws(ServiceRefusal) -> (interface: String, name: String?) {
-        try reading { () throws(BusError) in (try message.text(), call == .get ? try message.text() : nil) }
-    }
+    /// What `Get` and `GetAll` ask for; for all properties without a name.
+    private struct Asked {
+        let interface: String
+        let name: String?
+        let kind: ServiceCall.Kind
 
-    private func answer(
-        _ message: BusMessage, _ asked: (interface: String, name: String?), _ kind: ServiceCall.Kind,
-        _ properties: [(name: String, value: BusValue)]
-    ) throws(ServiceRefusal) {
-        let (interface, name) = asked
-        guard interface == kind.interface || name == nil && interface.isEmpty else {
-            // Every object has the standard interfaces, and none of those has a property here.
-            guard interface.hasPrefix("org.freedesktop.DBus."), name == nil else {
-                throw .invalid("the object has no such interface")
+        func value(in properties: BusProperties) throws(ServiceRefusal) -> BusValue {
+            guard interface == kind.interface || name == nil && interface.isEmpty else {
+                // Every object has the standard interfaces, and none of those has a property here.
+                guard interface.hasPrefix("org.freedesktop.DBus."), name == nil else {
+                    throw .invalid("the object has no such interface")
+                }
+                return .properties([])
             }
-            return try reply(message) { answer throws(BusError) in try answer.append([]) }
+            guard let name else { return .properties(properties) }
+            guard let value = properties.first(where: { $0.name == name })?.value else {
+                throw .invalid("the object has no such property")
+            }
+            return .variant(value)
         }
-        guard let name else {
-            return try reply(message) { answer throws(BusError) in try answer.append(properties) }
-        }
-        guard let value = properties.first(where: { $0.name == name })?.value else {
-            throw .invalid("the object has no such property")
-        }
-        try reply(message) { answer throws(BusError) in try answer.append(variantOf: value) }
+    }
+
+    private func asked(_ request: ServiceRequest, _ call: ServiceCall) throws(ServiceRefusal) -> Asked {
+        Asked(
+            interface: try request.text(), name: call == .get ? try request.text() : nil,
+            kind: ServiceCall.Kind(request.object))
     }
 
     /// Answers a call that may have to wait.
-    func answer(
-        _ message: BusMessage, _ object: ServiceObject, _ call: ServiceCall, _ client: ServiceClient
-    ) async throws(ServiceRefusal) {
+    func answer(_ call: ServiceCall, _ request: ServiceRequest) async throws(ServiceRefusal) -> [BusValue] {
+        let (object, client) = (request.object, request.client)
         switch call {
         case .get, .getAll:
-            let asked = try asked(message, call)
+            let asked = try asked(request, call)
             if object == .service, asked.name == "Collections" { await askForCollections(client) }
-            let properties = try await loadedProperties(of: object, client)
-            try answer(message, asked, ServiceCall.Kind(object), properties)
-        case .set: try await set(message, object, client)
-        case .openSession: try await openSession(message, client)
-        case .searchItems: try await searchItems(message, object, client)
-        case .unlock: try await unlock(message, client)
-        case .lock: try await lock(message, client)
-        case .lockService:
-            try await lock([.service], client)
-            try reply(message)
-        case .getSecrets:
-            try await inTurn { () async throws(ServiceRefusal) in try await getSecrets(message, client) }
-        case .getSecret: try await getSecret(message, object, client)
-        case .setSecret: try await setSecret(message, object, client)
-        case .createItem: try await createItem(message, object, client)
-        case .deleteItem: try await deleteItem(message, object, client)
-        case .createCollection: try await createCollection(message, client)
-        case .deleteCollection: try await deleteCollection(message, object, client)
-        case .readAlias: try await readAlias(message, client)
-        case .setAlias: try await setAlias(message, client)
+            return [try asked.value(in: try await properties(of: object, client))]
+        case .set: try await set(request)
+        case .openSession: return try await openSession(request)
+        case .searchItems: return try await searchItems(try request.attributes(), of: object, client)
+        case .unlock: return try await unlock(try request.objects(), client)
+        case .lock:
+            let objects = try request.objects().filter(\.canBeLocked)
+            try await lock(objects, client)
+            return [.paths(objects.map(\.path)), ServiceObject.none]
+        case .lockService: try await lock([.service], client)
+        case .getSecrets: return try await inTurn { () async throws(ServiceRefusal) in try await getSecrets(request) }
+        case .getSecret:
+            let path = try request.path()
+            let session = try session(path, of: client)
+            let (secret, contentType) = try await secret(of: object, client)
+            return [try session.sealed(secret, contentType: contentType, path: path).message]
+        case .setSecret:
+            let sent = try request.secret()
+            let secret = try session(sent.session, of: client).opened(sent)
+            try await change(object, client, .secret(secret, contentType: sent.contentType))
+        case .createItem: return try await createItem(try request.newItem(), in: object, client)
+        case .deleteItem: return try await deleteItem(object, client)
+        case .createCollection:
+            return try await createCollection(try request.newLabel(), alias: try request.text(), client)
+        case .deleteCollection: return try await deleteCollection(object, client)
+        case .readAlias: return [try await readAlias(try request.text(), client)]
+        case .setAlias: try await setAlias(try request.text(), try request.path(), client)
         case .introspect, .closeSession, .prompt, .dismiss: throw .noSuchObject
         }
+        return []
     }
 
     // MARK: Sessions
 
-    private func openSession(_ message: BusMessage, _ client: ServiceClient) async throws(ServiceRefusal) {
-        let algorithm = try reading { () throws(BusError) in try message.text() }
+    private func openSession(_ request: ServiceRequest) async throws(ServiceRefusal) -> [BusValue] {
+        let (client, algorithm) = (request.client, try request.text())
         try makeRoom(for: client)
         let session: ServiceSession
         var publicKey: [UInt8]?
         switch algorithm {
         case ServiceSession.plainName:
-            try reading { () throws(BusError) in
-                try message.variant(of: "s") { () throws(BusError) in _ = try message.text() }
-            }
+            _ = try request.textVariant()
             session = .plain(of: client.name)
         case ServiceSession.encryptedName:
-            var peer: [UInt8]?
-            try reading { () throws(BusError) in
-                try message.variant(of: "ay") { () throws(BusError) in
-                    peer = try message.bytes(limit: OakleyGroup2.length)
-                }
-            }
-            let (name, given) = (client.name, peer)
+            let (name, given) = (client.name, try request.keyVariant())
             (session, publicKey) = try await DoorWorker.attempt { () throws(ServiceRefusal) in
                 try ServiceSession.encrypted(of: name, given)
             }
@@ -130,16 +117,11 @@ extension SecretService {
             try makeRoom(for: client)
         default: throw .notSupported("that algorithm is not known")
         }
-        let object = holdings.add(session)
-        let key = publicKey
-        try reply(message) { answer throws(BusError) in
-            if let key { try answer.append(variantOf: key.span) } else { try answer.append(variantOf: "") }
-            try answer.append(path: object.path)
-        }
+        return [.variant(publicKey.map { .bytes($0) } ?? .text("")), holdings.add(session).value]
     }
 
     func session(_ path: String, of client: ServiceClient) throws(ServiceRefusal) -> ServiceSession {
-        guard case .session(let number)? = ServiceObject(path), let session = holdings.session(number),
+        guard case .session(let number)? = ServiceObject(path), let session = holdings.sessions[number],
             session.owner == client.name
         else { throw .noSession }
         return session
@@ -147,68 +129,40 @@ extension SecretService {
 
     // MARK: Secrets
 
-    private func getSecret(
-        _ message: BusMessage, _ object: ServiceObject, _ client: ServiceClient
-    ) async throws(ServiceRefusal) {
-        let path = try reading { () throws(BusError) in try message.path() }
-        let session = try session(path, of: client)
-        let found = try await secret(of: object, client)
-        let sealed = try session.sealed(found.secret, contentType: found.contentType, path: path)
-        try replySecretly(message) { answer throws(BusError) in
-            try sealed.append(to: answer)
-        } fill: { answer throws(BusError) in
-            try sealed.fill(answer)
-        }
+    /// Gathers secrets, a limited number of calls at a time.
+    private func inTurn<R>(_ body: () async throws(ServiceRefusal) -> R) async throws(ServiceRefusal) -> R {
+        if !turns.beginGathering() { await withCheckedContinuation { turns.wait($0) } }
+        defer { turns.endGathering() }
+        return try await body()
     }
 
-    private func getSecrets(_ message: BusMessage, _ client: ServiceClient) async throws(ServiceRefusal) {
-        let objects = try objects(from: message)
-        let sessionPath = try reading { () throws(BusError) in try message.path() }
-        let session = try session(sessionPath, of: client)
-        let secrets = try await steady(most: 4) {
-            _ throws(ServiceRefusal) -> [(path: String, secret: TransferredSecret)]? in
+    private func getSecrets(_ request: ServiceRequest) async throws(ServiceRefusal) -> [BusValue] {
+        let (objects, path, client) = (try request.objects(), try request.path(), request.client)
+        let session = try session(path, of: client)
+        let gathered = try await steady(most: 4) { _ throws(ServiceRefusal) -> [BusValue]? in
             let view = try? await view(for: client)
             let era = view?.era
-            let secrets = try await self.secrets(of: objects, client, session, sessionPath)
+            let secrets = try await secrets(of: objects, client, session, path)
             // Secrets read before the vault was locked must not be sent after it.
             return view?.era == era ? secrets : nil
         }
-        guard let answers = secrets else { throw .isLocked }
-        try replySecretly(message) { answer throws(BusError) in
-            try answer.appendArray(of: "{o(\(TransferredSecret.signature))}") { () throws(BusError) in
-                for (path, secret) in answers {
-                    try answer.appendEntry(of: "o(\(TransferredSecret.signature))") { () throws(BusError) in
-                        try answer.append(path: path)
-                        try secret.append(to: answer)
-                    }
-                }
-            }
-        } fill: { answer throws(BusError) in
-            var next = answers.startIndex
-            try answer.dictionary(of: "o(\(TransferredSecret.signature))") { () throws(BusError) in
-                try answer.skip("o")
-                try answers[next].secret.fill(answer)
-                next += 1
-            }
-        }
+        guard let gathered else { throw .isLocked }
+        return [.array(of: "{o(\(TransferredSecret.signature))}", gathered)]
     }
 
-    /// Returns the readable secrets.
+    /// Returns the readable secrets, each with the path of its item.
     private func secrets(
         of objects: [ServiceObject], _ client: ServiceClient, _ session: ServiceSession, _ sessionPath: String
-    ) async throws(ServiceRefusal) -> [(path: String, secret: TransferredSecret)] {
-        var secrets: [(path: String, secret: TransferredSecret)] = []
+    ) async throws(ServiceRefusal) -> [BusValue] {
+        var secrets: [BusValue] = []
         var size = 0
         for object in objects {
-            guard let found = try await readableSecret(of: object, client) else { continue }
-            // Counts both paths and the framing. The bus disconnects the sender of an array of more than 64 MiB.
-            size += found.secret.count + found.contentType.utf8.count + 2 * (object.path.utf8.count + 64)
-            guard size <= 60 << 20 else { throw .tooMany("the secrets do not fit into one message") }
-            secrets.append(
-                (
-                    object.path,
-                    try session.sealed(found.secret, contentType: found.contentType, path: sessionPath)
-                ))
+            guard let (secret, contentType) = try await readableSecret(of: object, client) else { continue }
+            // Counts both paths and the framing.
+            size += secret.count + contentType.utf8.count + 2 * (object.path.utf8.count + 64)
+            guard size <= BusMessage.longestArray else { throw .tooMany("the secrets do not fit into one message") }
+            let sealed = try session.sealed(secret, contentType: contentType, path: sessionPath)
+            secrets.append(.entry([object.value, sealed.message]))
         }
         return secrets
     }
@@ -217,10 +171,7 @@ extension SecretService {
     private func readableSecret(
         of object: ServiceObject, _ client: ServiceClient
     ) async throws(ServiceRefusal) -> (secret: Secret, contentType: String)? {
-        switch object {
-        case .item, .search: break
-        default: return nil
-        }
+        guard ServiceCall.Kind(object) == .item else { return nil }
         do throws(ServiceRefusal) { return try await secret(of: object, client) } catch {
             guard [.isLocked, .noSuchObject, .denied].contains(error) else { throw error }
             return nil
@@ -232,7 +183,7 @@ extension SecretService {
         of object: ServiceObject, _ client: ServiceClient
     ) async throws(ServiceRefusal) -> (secret: Secret, contentType: String) {
         if case .item(.session, let id) = object {
-            guard let entry = memory(of: client).entries[id] else { throw .noSuchObject }
+            let entry = try entry(id, of: client)
             return (entry.secret, entry.contentType)
         }
         let view = try await view(for: client)
@@ -241,47 +192,13 @@ extension SecretService {
             // The service does no other work between this read and the answer: a vault that is locked later is locked
             // after the answer.
             do throws(VaultError) { return (try secret(of: item, view.agent), item.contentType) } catch {
-                guard error == .itemChanged else { throw await refusal(error, view) }
+                guard error == .itemChanged else { throw await view.refusal(error) }
                 view.drop(item.id)
                 return nil
             }
         }
         guard let found else { throw .failed("the item changes all the time") }
         return found
-    }
-
-    private func setSecret(
-        _ message: BusMessage, _ object: ServiceObject, _ client: ServiceClient
-    ) async throws(ServiceRefusal) {
-        let sent = try reading { () throws(BusError) in try TransferredSecret(from: message) }
-        let secret = try session(sent.session, of: client).opened(sent)
-        if case .item(.session, let id) = object {
-            guard var entry = memory(of: client).entries[id] else { throw .noSuchObject }
-            (entry.secret, entry.contentType, entry.modified) = (secret, sent.contentType, now)
-            try remember(entry, id, client, isNew: false)
-            return try reply(message)
-        }
-        let view = try await unlockedView(for: client)
-        let item = try await item(object, view, client)
-        try await change(
-            item, view,
-            ItemChanges(userAttributes: contentTypeChange(sent.contentType, from: item), secret: secret))
-        try reply(message)
-    }
-
-    func contentTypeChange(_ contentType: String, from item: ServedItem) -> [String: String?] {
-        let isPlain = contentType.isEmpty || contentType == "text/plain"
-        guard !isPlain || item.item.userAttributes[ItemNames.contentType] != nil else { return [:] }
-        return [ItemNames.contentType: isPlain ? nil : contentType]
-    }
-
-    /// - Throws: the vault's error, for changes of an item that still exists.
-    func change(_ item: ServedItem, _ view: VaultView, _ changes: ItemChanges) async throws(ServiceRefusal) {
-        defer { view.drop(item.id) }
-        do throws(VaultError) {
-            try await view.agent.update(
-                matching: Query(persistentReference: item.record.persistentReference), with: changes)
-        } catch { throw await refusal(error, view) }
     }
 
     /// Reads synchronously: every program waits for this, and handing it to another thread takes longer.

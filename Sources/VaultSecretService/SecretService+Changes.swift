@@ -27,7 +27,7 @@ extension SecretService {
     func follow(_ changes: ChangeSequence, _ view: VaultView) {
         let task = Task { [weak view] in
             // Reports of deleted items name their collections.
-            if let view, (try? await list(view)) != nil { await completeRecords(view) }
+            if let view, (try? await view.loadList()) != nil { await completeRecords(view) }
             for await change in changes {
                 guard let view, !view.isClosed else { return }
                 await heard(change, view)
@@ -42,13 +42,13 @@ extension SecretService {
         // The state may have changed again since, and the service may know already.
         case .locked:
             let wasUnlocked = view.isUnlocked
-            if await isUnlockedNow(view), wasUnlocked { noteUnlocked(view) }
-        case .unlocked: _ = await isUnlockedNow(view)
+            if await view.isUnlockedNow(), wasUnlocked { noteUnlocked(view) }
+        case .unlocked: _ = await view.isUnlockedNow()
         // The watch ends with the connection.
         case .failed: return
         case .many:
             view.forget()
-            _ = try? await list(view)
+            _ = try? await view.loadList()
             for group in view.groups {
                 signal(.collectionChanged, at: .service, .collection(view.collection(group)), view)
             }
@@ -63,9 +63,8 @@ extension SecretService {
         }
     }
 
-    /// Handles a deletion, by a client of this door or another process: the second report has no effect.
-    ///
-    /// - Parameter group: the collection of the item before, if the view may have forgotten it.
+    /// Handles a deletion, by a client of this door or another process: the second report has no effect. The view may
+    /// have forgotten the group.
     func noteDeleted(_ id: UUID, in group: String? = nil, _ view: VaultView) {
         let (group, count) = (group ?? view.group(of: id), view.groups.count)
         view.drop(id)
@@ -87,24 +86,22 @@ extension SecretService {
         var (era, moment) = (view.era, view.moment)
         var served = view[id]
         if served == nil {
-            var query = Query(persistentReference: ItemRecord.persistentReference(itemClass, id))
-            query.leavesOutLocked = true
             var items: [Item]?
             // An item that a client deletes during the read must not reappear.
             _ = await steady { _ -> Void? in
                 (era, moment) = (view.era, view.moment)
-                items = try? await view.agent.allMatching(query)
+                items = try? await view.agent.allMatching(VaultView.query(id, itemClass))
                 return moment == view.moment ? () : nil
             }
             // An item that requires the user's consent from now on is missing as well, though the vault is unlocked.
-            if items?.isEmpty == true, await isUnlockedNow(view), era == view.era {
+            if items?.isEmpty == true, await view.isUnlockedNow(), era == view.era {
                 return noteDeleted(id, in: formerGroup, view)
             }
             guard era == view.era else { return }
             if let record = items?.first, record[.service]?.text == CollectionRecord.service {
-                let record = (group: record[.accessGroup]?.text ?? "", properties: CollectionRecord(record))
-                view.note(record.properties, of: record.group)
-                if !record.properties.isReadableLocked { await completeRecords(view) }
+                let properties = CollectionRecord(record)
+                view.note(properties, of: record[.accessGroup]?.text ?? "")
+                if !properties.isReadableLocked { await completeRecords(view) }
                 return noteLists(view)
             }
             served = items?.first.flatMap { ServedItem($0) }
@@ -150,7 +147,7 @@ extension SecretService {
         // The pending question is settled.
         asking.stop()
         return Task {
-            _ = try? await list(view)
+            _ = try? await view.loadList()
             // If the vault was locked meanwhile, clients were notified of that, which takes precedence.
             guard view.isUnlocked else { return }
             await completeRecords(view)
@@ -162,37 +159,6 @@ extension SecretService {
     }
 
     // MARK: Lists
-
-    /// Returns the list of items, reading it if necessary.
-    @discardableResult
-    func list(_ view: VaultView) async throws(ServiceRefusal) -> ItemList {
-        let list = try await steady(view) { _ throws(ServiceRefusal) -> ItemList? in
-            if let list = view.list { return list }
-            let moment = view.moment
-            let list = try await readList(view, as: moment)
-            guard await isUnlockedNow(view) else { throw .isLocked }
-            // The watch began earlier, so it reports changes made meanwhile.
-            return view.keep(list, as: moment)
-        }
-        guard let list else { throw .isLocked }
-        return list
-    }
-
-    private func readList(
-        _ view: VaultView, as moment: VaultView.Moment
-    ) async throws(ServiceRefusal) -> ItemList {
-        try await records(view)
-        var list = ItemList()
-        for itemClass in ServedItem.classes {
-            var query = Query(itemClass)
-            query.complete()
-            for item in try await items(query, view).compactMap({ ServedItem($0) }) {
-                list.insert(item.id, itemClass, item.group)
-                view.keep(item, as: moment)
-            }
-        }
-        return list
-    }
 
     /// Schedules the signal with whole lists, rather than sending it for each change.
     func noteLists(_ view: VaultView) {
@@ -207,15 +173,14 @@ extension SecretService {
     }
 
     private func sendLists(_ view: VaultView) async {
-        guard view.isUnlocked, let list = try? await list(view) else {
+        guard view.isUnlocked, let list = try? await view.loadList() else {
             signalProperties([("Items", .paths([]))], of: .collection(view.collection(view.home)), view, isList: true)
             return
         }
-        signalProperties([("Collections", .paths(collections(view)))], of: .service, view, isList: true)
+        signalProperties([("Collections", .paths(view.collectionPaths))], of: .service, view, isList: true)
         for group in Set(view.groups + [view.home]) {
-            let collection = view.collection(group)
-            signalProperties(
-                [("Items", .paths(items(in: group, list, view)))], of: .collection(collection), view, isList: true)
+            let paths = view.paths(in: group, list)
+            signalProperties([("Items", .paths(paths))], of: .collection(view.collection(group)), view, isList: true)
         }
     }
 
@@ -230,55 +195,41 @@ extension SecretService {
     }
 
     func signal(_ event: Event, at object: ServiceObject, _ subject: ServiceObject, _ view: VaultView) {
-        for name in audience(view) {
-            try? send(event.member, at: object, to: name) { signal throws(BusError) in
-                try signal.append(path: subject.path)
-            }
-        }
+        for name in audience(view) { send(event.member, at: object, to: name, [subject.value]) }
     }
 
     func signalProperties(
-        _ properties: [(name: String, value: BusValue)], of object: ServiceObject, _ view: VaultView,
-        isList: Bool = false
+        _ properties: BusProperties, of object: ServiceObject, _ view: VaultView, isList: Bool = false
     ) {
         for name in audience(view, isList: isList) { signalProperties(properties, of: object, to: name) }
     }
 
-    func signalProperties(
-        _ properties: [(name: String, value: BusValue)], of object: ServiceObject, to name: String
-    ) {
+    func signalProperties(_ properties: BusProperties, of object: ServiceObject, to name: String) {
         let member = BusMember(interface: "org.freedesktop.DBus.Properties", name: "PropertiesChanged")
-        try? send(member, at: object, to: name) { signal throws(BusError) in
-            try signal.append(ServiceCall.Kind(object).interface)
-            try signal.append(properties)
-            try signal.appendArray(of: "s") { () throws(BusError) in }
-        }
+        let interface = ServiceCall.Kind(object).interface
+        send(member, at: object, to: name, [.text(interface), .properties(properties), .array(of: "s", [])])
     }
 
     func signalMemory(_ event: Event, _ id: UUID, _ client: ServiceClient) {
-        let key = MemoryKey(client)
-        for other in holdings.clients.values where MemoryKey(other) == key {
-            try? send(event.member, at: .collection(.session), to: other.name) { signal throws(BusError) in
-                try signal.append(path: ServiceObject.item(.session, id).path)
-            }
+        let key = client.memory
+        for other in holdings.clients.values where other.memory == key {
+            send(event.member, at: .collection(.session), to: other.name, [ServiceObject.item(.session, id).value])
         }
         guard memories.beginList(of: key) else { return }
         Task {
             await DoorWorker.pause(for: ListTimer.afterChange)
             memories.endList(of: key)
-            let paths = memories[key].order.map { ServiceObject.item(.session, $0).path }
-            for other in holdings.clients.values where other.looksAtLists && MemoryKey(other) == key {
+            let paths = memories[key].paths
+            for other in holdings.clients.values where other.looksAtLists && other.memory == key {
                 signalProperties([("Items", .paths(paths))], of: .collection(.session), to: other.name)
             }
         }
     }
 
-    func send(
-        _ member: BusMember, at object: ServiceObject, to name: String,
-        _ write: (BusMessage) throws(BusError) -> Void
-    ) throws(BusError) {
-        let signal = try connection.signal(member, at: object.path, to: name)
-        try write(signal)
-        try connection.send(signal)
+    /// Sends a signal; a client that has disconnected misses nothing.
+    func send(_ member: BusMember, at object: ServiceObject, to name: String, _ values: [BusValue]) {
+        guard let signal = try? connection.signal(member, at: object.path, to: name) else { return }
+        guard (try? signal.append(values)) != nil else { return }
+        try? connection.send(signal)
     }
 }

@@ -4,71 +4,48 @@ internal import VaultDoorKit
 internal import VaultBus
 
 extension SecretService {
-    /// Returns the collection of an object, by its name or an alias.
-    ///
-    /// - Throws: `.noSuchObject`, but not while the vault is locked: then every name may exist.
-    func collection(
-        of object: ServiceObject, _ client: ServiceClient
-    ) async throws(ServiceRefusal) -> CollectionName {
+    /// Returns the collection of an object, by its name or an alias. While the vault is locked, every name may exist.
+    func collection(of object: ServiceObject, _ client: ServiceClient) async throws(ServiceRefusal) -> CollectionName {
         switch object {
         case .collection(.session): return .session
         case .alias("session"): return .session
         case .collection(let name):
             let view = try await view(for: client)
-            guard await isUnlocked(view) else { return name }
-            try await list(view)
+            guard await view.checkUnlocked() else { return name }
+            try await view.loadList()
             guard let group = view.group(of: name), group == view.home || view.groups.contains(group) else {
                 throw .noSuchObject
             }
             return view.collection(group)
         case .alias(let name):
             let view = try await view(for: client)
-            guard await isUnlocked(view) else {
-                try await records(view)
-                return target(of: name, view) ?? view.collection(view.home)
+            guard await view.checkUnlocked() else {
+                try await view.loadRecords()
+                return view.target(of: name) ?? view.collection(view.home)
             }
-            try await list(view)
-            guard let target = target(of: name, view) else { throw .noSuchObject }
+            try await view.loadList()
+            guard let target = view.target(of: name) else { throw .noSuchObject }
             return target
         default: throw .noSuchObject
         }
     }
 
-    /// Returns the collection of an alias.
-    func target(of alias: String, _ view: VaultView) -> CollectionName? {
-        let named = (view.records ?? [:]).filter { $0.value.aliases.contains(alias) }.keys.min()
-        if let named { return view.collection(named) }
-        switch alias {
-        case "default", "login": return view.collection(view.home)
-        case "session": return .session
-        default: return nil
-        }
-    }
-
-    func readAlias(_ message: BusMessage, _ client: ServiceClient) async throws(ServiceRefusal) {
-        let alias = try reading { () throws(BusError) in try message.text() }
-        var path = "/"
+    func readAlias(_ alias: String, _ client: ServiceClient) async throws(ServiceRefusal) -> BusValue {
         do throws(ServiceRefusal) {
-            path = ServiceObject.collection(try await collection(of: .alias(alias), client)).path
+            let collection = try await collection(of: .alias(alias), client)
             // While locked, only the names that exist for certain are reported.
-            if let view = viewAtOnce(for: client), !view.isUnlocked, alias != "session", target(of: alias, view) == nil
-            {
-                path = "/"
+            if let view = viewAtOnce(for: client), !view.isUnlocked, alias != "session", view.target(of: alias) == nil {
+                return ServiceObject.none
             }
+            return ServiceObject.collection(collection).value
         } catch {
-            switch error {
-            case .noSuchObject, .noVault: break
-            case .isLocked where ["default", "login"].contains(alias): path = ServiceObject.collection(.login).path
-            case .isLocked: break
-            default: throw error
-            }
+            guard [.noSuchObject, .noVault, .isLocked].contains(error) else { throw error }
+            let isLogin = error == .isLocked && ["default", "login"].contains(alias)
+            return isLogin ? ServiceObject.collection(.login).value : ServiceObject.none
         }
-        let answerPath = path
-        try reply(message) { answer throws(BusError) in try answer.append(path: answerPath) }
     }
 
-    func setAlias(_ message: BusMessage, _ client: ServiceClient) async throws(ServiceRefusal) {
-        let (alias, path) = try reading { () throws(BusError) in (try message.text(), try message.path()) }
+    func setAlias(_ alias: String, _ path: String, _ client: ServiceClient) async throws(ServiceRefusal) {
         guard (1...255).contains(alias.utf8.count), !alias.contains("\n") else {
             throw .invalid("an alias has 1 to 255 bytes in one line")
         }
@@ -82,7 +59,7 @@ extension SecretService {
         let isItself = group == view.home && (alias == "default" || alias == "login")
         // If a sandbox could name its collection `default`, it would receive the items stored by all other programs.
         guard !view.isConfined || isItself else { throw .denied }
-        let records = try await records(view)
+        let records = try await view.loadRecords()
         for (other, record) in records where record.aliases.contains(alias) && other != group {
             try await keep(record.label, record.aliases.filter { $0 != alias }, for: other, view)
         }
@@ -90,7 +67,6 @@ extension SecretService {
             let aliases = (records[group]?.aliases ?? []).filter { $0 != alias } + [alias]
             try await keep(records[group]?.label ?? "", aliases, for: group, view)
         }
-        try reply(message)
     }
 
     func setLabel(
@@ -101,23 +77,19 @@ extension SecretService {
         guard let group = view.group(of: try await self.collection(of: .collection(collection), client)) else {
             throw .noSuchObject
         }
-        try await keep(label, try await records(view)[group]?.aliases ?? [], for: group, view)
+        try await keep(label, try await view.loadRecords()[group]?.aliases ?? [], for: group, view)
     }
 
-    /// Stores the properties of a collection other than its items.
-    ///
-    /// - Parameter path: the element of the path of a new collection.
+    /// Stores the properties of a collection other than its items; for a new one with the element of its path.
     private func keep(
         _ label: String, _ aliases: [String], path: String? = nil, for group: String, _ view: VaultView
     ) async throws(ServiceRefusal) {
         let (path, era) = (path ?? view.names.element(of: group), view.era)
         // A locked vault keeps a record as well, and the collections known before the lock may not be all.
-        guard await isUnlockedNow(view), era == view.era else { throw .isLocked }
-        do throws(VaultError) {
-            let item = try await view.agent.set(
-                CollectionRecord.item(group, label: label, aliases: aliases, path: path))
-            view.note(CollectionRecord(item), of: group)
-        } catch { throw await refusal(error, view) }
+        guard await view.isUnlockedNow(), era == view.era else { throw .isLocked }
+        let record = CollectionRecord.item(group, label: label, aliases: aliases, path: path)
+        let item = try await view.trying { agent async throws(VaultError) in try await agent.set(record) }
+        view.note(CollectionRecord(item), of: group)
         let collection = ServiceObject.collection(view.collection(group))
         signal(.collectionChanged, at: .service, collection, view)
         signalProperties([("Label", .text(label))], of: collection, view)
@@ -125,35 +97,27 @@ extension SecretService {
 
     // MARK: Creating
 
-    func createCollection(_ message: BusMessage, _ client: ServiceClient) async throws(ServiceRefusal) {
-        var label = ""
-        let alias = try reading { () throws(BusError) in
-            try message.dictionary(of: "sv") { () throws(BusError) in
-                guard try message.text() == "org.freedesktop.Secret.Collection.Label" else { throw .malformed }
-                try message.variant(of: "s") { () throws(BusError) in label = try message.text() }
-            }
-            return try message.text()
-        }
+    func createCollection(
+        _ label: String, alias: String, _ client: ServiceClient
+    ) async throws(ServiceRefusal) -> [BusValue] {
         guard label.utf8.count <= 1024, alias.utf8.count <= 255, !alias.contains("\n") else {
             throw .invalid("a label has at most 1,024 bytes, and an alias 255 in one line")
         }
-        var (made, prompt) = ("/", "/")
         do throws(ServiceRefusal) {
-            made = try await makeCollection(label, alias, try await unlockedView(for: client)).path
+            let made = try await makeCollection(label, alias, try await unlockedView(for: client))
+            return [made.value, ServiceObject.none]
         } catch {
             guard error == .isLocked || error == .noVault else { throw error }
-            prompt = try makePrompt(.createCollection(label: label, alias: alias), client).path
+            return [ServiceObject.none, try makePrompt(.createCollection(label: label, alias: alias), client).value]
         }
-        let paths = [made, prompt]
-        try reply(message) { answer throws(BusError) in for path in paths { try answer.append(path: path) } }
     }
 
     /// - Returns: the collection with the alias, or a new one.
     func makeCollection(
         _ label: String, _ alias: String, _ view: VaultView
     ) async throws(ServiceRefusal) -> ServiceObject {
-        try await list(view)
-        if !alias.isEmpty, let target = target(of: alias, view) { return .collection(target) }
+        try await view.loadList()
+        if !alias.isEmpty, let target = view.target(of: alias) { return .collection(target) }
         guard !view.isConfined || alias.isEmpty else { throw .denied }
         let others = view.groups + [view.home]
         let group = SecretService.freeGroup(for: label, beside: others)
@@ -168,8 +132,8 @@ extension SecretService {
     /// Returns the collection that a program would not have made if it had seen it: one of this label, of a vault that
     /// was locked.
     func existing(_ label: String, _ alias: String, _ view: VaultView) async -> ServiceObject? {
-        guard alias.isEmpty, !label.isEmpty, (try? await list(view)) != nil else { return nil }
-        let named = ([view.home] + view.groups).first { self.label(of: $0, view) == label }
+        guard alias.isEmpty, !label.isEmpty, (try? await view.loadList()) != nil else { return nil }
+        let named = ([view.home] + view.groups).first { view.label(of: $0) == label }
         return named.map { .collection(view.collection($0)) }
     }
 
@@ -192,9 +156,7 @@ extension SecretService {
         AccessGroups.ofCollection(label, beside: Set(groups))
     }
 
-    func deleteCollection(
-        _ message: BusMessage, _ object: ServiceObject, _ client: ServiceClient
-    ) async throws(ServiceRefusal) {
+    func deleteCollection(_ object: ServiceObject, _ client: ServiceClient) async throws(ServiceRefusal) -> [BusValue] {
         let collection = try await collection(of: object, client)
         guard collection.isStored else { throw .notSupported("this collection cannot be deleted") }
         let view = try await unlockedView(for: client)
@@ -206,7 +168,7 @@ extension SecretService {
         for itemClass in ServedItem.classes {
             let query = Query(itemClass, attributes: [.accessGroup: .string(group)])
             do throws(VaultError) { try await view.agent.delete(matching: query) } catch {
-                guard error == .itemNotFound else { throw await refusal(error, view) }
+                guard error == .itemNotFound else { throw await view.refusal(error) }
             }
         }
         // The client may read them before the watch has reported the change.
@@ -215,6 +177,6 @@ extension SecretService {
         view.note(nil, of: group)
         signal(.collectionDeleted, at: .service, .collection(collection), view)
         noteLists(view)
-        try reply(message) { answer throws(BusError) in try answer.append(path: "/") }
+        return [ServiceObject.none]
     }
 }

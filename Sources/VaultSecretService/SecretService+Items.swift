@@ -6,49 +6,15 @@ internal import VaultBus
 internal import VaultCrypto
 internal import VaultDoorKit
 
-/// The arguments of a call that creates an item.
-private struct NewItem {
-    var label = ""
-    var attributes: ProgramAttributes
-    let secret: Secret
-    let contentType: String
-    let replaces: Bool
-}
-
 extension SecretService {
-    /// The maximum size of an item's attributes: 64 KiB.
-    static let attributesLimit = 64 << 10
-
-    func attributes(from message: BusMessage) throws(ServiceRefusal) -> ProgramAttributes {
-        var values: [String: String] = [:]
-        var size = 0
-        try reading { () throws(BusError) in
-            try message.dictionary(of: "ss") { () throws(BusError) in
-                let (name, value) = (try message.text(), try message.text())
-                size += name.utf8.count + value.utf8.count
-                // Excess attributes are read, but not kept.
-                if size <= SecretService.attributesLimit { values[name] = value }
-            }
-        }
-        guard size <= SecretService.attributesLimit else {
-            throw ServiceRefusal(.storage(.attributesTooLarge))
-        }
-        return try ProgramAttributes(checking: values)
-    }
-
     // MARK: Searching
 
     func searchItems(
-        _ message: BusMessage, _ object: ServiceObject, _ client: ServiceClient
-    ) async throws(ServiceRefusal) {
-        let attributes = try attributes(from: message)
+        _ attributes: ProgramAttributes, of object: ServiceObject, _ client: ServiceClient
+    ) async throws(ServiceRefusal) -> [BusValue] {
         let collection = object == .service ? nil : try await collection(of: object, client)
         let (unlocked, locked) = try await search(attributes, in: collection, client)
-        let isWhole = collection == nil
-        try reply(message) { answer throws(BusError) in
-            try answer.append(paths: isWhole ? unlocked : unlocked + locked)
-            if isWhole { try answer.append(paths: locked) }
-        }
+        return collection == nil ? [.paths(unlocked), .paths(locked)] : [.paths(unlocked + locked)]
     }
 
     /// - Returns: the paths of readable items, and of placeholders for those that are not.
@@ -81,7 +47,7 @@ extension SecretService {
     /// own makes another one. `GetAll` asks nobody, since every program of libsecret begins with it.
     func askForCollections(_ client: ServiceClient) async {
         if let view = try? await view(for: client) {
-            guard !(await isUnlocked(view)), !view.wasOpened else { return }
+            guard !(await view.checkUnlocked()), !view.wasOpened else { return }
         }
         guard house.hasVault, asking.mayAskForCollections() else { return }
         _ = await askAside(client)
@@ -98,13 +64,12 @@ extension SecretService {
     ) async throws(ServiceRefusal) -> (paths: [String], closed: [String], isAll: Bool)? {
         do throws(ServiceRefusal) {
             let view = try await view(for: client)
-            _ = await isUnlocked(view)
-            let found = try await find(attributes, in: collection, view)
+            _ = await view.checkUnlocked()
+            let found = try await view.find(attributes, in: collection)
             func paths(_ items: [ServedItem]) -> [String] { items.map { view.object(of: $0).path } }
             return (
                 paths(found.items.filter { !view.closed.contains($0) }),
-                paths(found.items.filter(view.closed.contains)),
-                found.isAll
+                paths(found.items.filter(view.closed.contains)), found.isAll
             )
         } catch {
             guard error == .isLocked || error == .noVault else { throw error }
@@ -115,140 +80,89 @@ extension SecretService {
     // MARK: Creating
 
     func createItem(
-        _ message: BusMessage, _ object: ServiceObject, _ client: ServiceClient
-    ) async throws(ServiceRefusal) {
-        let new = try newItem(from: message, client)
-        var collection = try await collection(of: object, client)
-        let made: ServiceObject
-        if collection == .session {
-            made = try remember(new, client)
-        } else {
-            let view = try await unlockedView(for: client)
-            // While locked, every name may exist.
-            collection = try await self.collection(of: object, client)
-            guard let group = view.group(of: collection) else { throw .noSuchObject }
-            guard !view.closed.groups.contains(group) else { throw .isLocked }
-            made = try await store(new, in: group, view)
+        _ new: NewItem, in object: ServiceObject, _ client: ServiceClient
+    ) async throws(ServiceRefusal) -> [BusValue] {
+        let secret = try session(new.sent.session, of: client).opened(new.sent)
+        if try await collection(of: object, client) == .session {
+            return [try remember(new, secret, client).value, ServiceObject.none]
         }
-        try reply(message) { answer throws(BusError) in
-            try answer.append(path: made.path)
-            try answer.append(path: "/")
-        }
-    }
-
-    private func newItem(from message: BusMessage, _ client: ServiceClient) throws(ServiceRefusal) -> NewItem {
-        var (label, type) = ("", "")
-        var attributes = ProgramAttributes(given: [:])
-        var (sent, replaces): (TransferredSecret?, Bool) = (nil, false)
-        var refusal: ServiceRefusal?
-        try reading { () throws(BusError) in
-            try message.dictionary(of: "sv") { () throws(BusError) in
-                switch try message.text() {
-                case "org.freedesktop.Secret.Item.Label":
-                    try message.variant(of: "s") { () throws(BusError) in label = try message.text() }
-                case "org.freedesktop.Secret.Item.Attributes":
-                    try message.variant(of: "a{ss}") { () throws(BusError) in
-                        do throws(ServiceRefusal) { attributes = try self.attributes(from: message) } catch {
-                            refusal = error
-                            throw .malformed
-                        }
-                    }
-                case "org.freedesktop.Secret.Item.Type":
-                    try message.variant(of: "s") { () throws(BusError) in type = try message.text() }
-                default:
-                    refusal = .invalid("an item cannot be made with that property")
-                    throw .malformed
-                }
-            }
-            sent = try TransferredSecret(from: message)
-            replaces = try message.flag()
-        } or: {
-            refusal
-        }
-        guard let sent else { throw .invalid("there is no secret") }
-        // Older programs send only the property, not the attribute; gnome-keyring accepts one for the other.
-        if !type.isEmpty, attributes.type.isEmpty {
-            attributes = try ProgramAttributes(
-                checking: attributes.values.merging([ProgramAttributes.schema: type]) { $1 })
-        }
-        let secret = try session(sent.session, of: client).opened(sent)
-        return NewItem(
-            label: label, attributes: attributes, secret: secret, contentType: sent.contentType, replaces: replaces)
-    }
-
-    /// Like ``reading(_:)``, for a body that has a more precise error.
-    private func reading<R>(
-        _ body: () throws(BusError) -> R, or reason: () -> ServiceRefusal?
-    ) throws(ServiceRefusal) -> R {
-        do throws(BusError) { return try body() } catch { throw reason() ?? ServiceRefusal(error) }
+        let view = try await unlockedView(for: client)
+        // While locked, every name may exist.
+        guard let group = view.group(of: try await collection(of: object, client)) else { throw .noSuchObject }
+        guard !view.closed.groups.contains(group) else { throw .isLocked }
+        return [try await store(new, secret, in: group, view).value, ServiceObject.none]
     }
 
     /// Adds an item, or changes the last changed item with the same attributes.
     private func store(
-        _ new: NewItem, in group: String, _ view: VaultView
+        _ new: NewItem, _ secret: Secret, in group: String, _ view: VaultView
     ) async throws(ServiceRefusal) -> ServiceObject {
         var userAttributes = new.attributes.stored
-        if !new.contentType.isEmpty, new.contentType != "text/plain" {
-            userAttributes[ItemNames.contentType] = new.contentType
+        if !new.sent.contentType.isEmpty, new.sent.contentType != "text/plain" {
+            userAttributes[ItemNames.contentType] = new.sent.contentType
         }
         var attributes: [Attribute: AttributeValue] = [.accessGroup: .string(group)]
         if !new.label.isEmpty { attributes[.label] = .string(new.label) }
         let item = Item(
             .genericPassword(service: new.attributes.service(label: new.label), account: new.attributes.account),
-            attributes: attributes, userAttributes: userAttributes, secret: new.secret)
-        let (agent, moment) = (view.agent, view.moment)
+            attributes: attributes, userAttributes: userAttributes, secret: secret)
+        let moment = view.moment
         let same = new.replaces ? new.attributes.values : nil
-        do throws(VaultError) {
+        let served = try await view.trying { agent async throws(VaultError) in
             var stored = try await DoorWorker.attempt { () throws(VaultError) in try agent.replace(item, sameAs: same) }
             stored.secret = nil
             guard let served = ServedItem(stored) else { throw .itemNotFound }
-            // The client may read the item and the list before the watch has reported the change.
-            view.keep(stored: served, as: moment)
-            view.note { $0.insert(served.id, stored.itemClass, group) }
-            return view.object(of: served)
-        } catch { throw await refusal(error, view) }
+            return served
+        }
+        // The client may read the item and the list before the watch has reported the change.
+        view.keep(stored: served, as: moment)
+        view.note { $0.insert(served.id, served.item.itemClass, group) }
+        return view.object(of: served)
     }
 
     // MARK: Deleting
 
-    func deleteItem(
-        _ message: BusMessage, _ object: ServiceObject, _ client: ServiceClient
-    ) async throws(ServiceRefusal) {
+    func deleteItem(_ object: ServiceObject, _ client: ServiceClient) async throws(ServiceRefusal) -> [BusValue] {
         if case .item(.session, let id) = object {
-            guard memory(of: client).entries[id] != nil else { throw .noSuchObject }
-            memories.remove(id, of: MemoryKey(client))
+            _ = try entry(id, of: client)
+            memories.remove(id, of: client.memory)
             signalMemory(.itemDeleted, id, client)
         } else {
             let view = try await unlockedView(for: client)
             let item = try await item(object, view, client)
-            do throws(VaultError) {
-                try await view.agent.delete(
-                    matching: Query(persistentReference: item.record.persistentReference))
-            } catch { throw await refusal(error, view) }
+            let query = Query(persistentReference: item.record.persistentReference)
+            _ = try await view.trying { agent async throws(VaultError) in try await agent.delete(matching: query) }
             noteDeleted(item.id, view)
         }
-        try reply(message) { answer throws(BusError) in try answer.append(path: "/") }
+        return [ServiceObject.none]
     }
 
     // MARK: Memory
 
-    func memory(of client: ServiceClient) -> SessionCollection { memories[MemoryKey(client)] }
+    func memory(of client: ServiceClient) -> SessionCollection { memories[client.memory] }
+
+    func entry(_ id: UUID, of client: ServiceClient) throws(ServiceRefusal) -> SessionCollection.Entry {
+        guard let entry = memory(of: client).entries[id] else { throw .noSuchObject }
+        return entry
+    }
 
     func remember(
         _ entry: SessionCollection.Entry, _ id: UUID, _ client: ServiceClient, isNew: Bool
     ) throws(ServiceRefusal) {
-        try memories.set(entry, for: id, of: MemoryKey(client))
+        try memories.set(entry, for: id, of: client.memory)
         signalMemory(isNew ? .itemCreated : .itemChanged, id, client)
     }
 
-    private func remember(_ new: NewItem, _ client: ServiceClient) throws(ServiceRefusal) -> ServiceObject {
+    private func remember(
+        _ new: NewItem, _ secret: Secret, _ client: ServiceClient
+    ) throws(ServiceRefusal) -> ServiceObject {
         let old = new.replaces ? memory(of: client).same(as: new.attributes) : nil
         let created = old.flatMap { memory(of: client).entries[$0]?.created }
+        let entry = SessionCollection.Entry(
+            label: new.label, attributes: new.attributes, secret: secret, contentType: new.sent.contentType,
+            created: created ?? now, modified: now)
         let id = old ?? UUID()
-        try remember(
-            SessionCollection.Entry(
-                label: new.label, attributes: new.attributes, secret: new.secret, contentType: new.contentType,
-                created: created ?? now, modified: now), id, client, isNew: old == nil)
+        try remember(entry, id, client, isNew: old == nil)
         return .item(.session, id)
     }
 }

@@ -8,15 +8,6 @@ internal import VaultDoorKit
 // Locking: of the vault, or of what one view shows.
 
 extension SecretService {
-    func lock(_ message: BusMessage, _ client: ServiceClient) async throws(ServiceRefusal) {
-        let objects = try objects(from: message).filter(SecretService.canBeLocked)
-        try await lock(objects, client)
-        try reply(message) { answer throws(BusError) in
-            try answer.append(paths: objects.map(\.path))
-            try answer.append(path: "/")
-        }
-    }
-
     /// Locks the vault for the default collection and for the service itself. Any other collection or item is locked
     /// for the clients of the caller's view, until one of them unlocks it: one program may not take the whole vault
     /// from all others. A confined program locks its own view alone.
@@ -24,7 +15,7 @@ extension SecretService {
         guard !objects.isEmpty else { return }
         do throws(ServiceRefusal) {
             let view = try await view(for: client)
-            try await records(view)
+            try await view.loadRecords()
             var isWhole = false
             for object in objects {
                 switch object {
@@ -41,12 +32,11 @@ extension SecretService {
                 for group in Set(view.groups + [view.home]) { close(group, view) }
                 return
             }
-            let agent = view.agent
-            do throws(VaultError) {
+            try await view.trying { agent async throws(VaultError) in
                 try await DoorWorker.attempt { () throws(VaultError) in try agent.lock() }
-            } catch { throw await refusal(error, view) }
+            }
             // Every client is notified before the answer.
-            for other in views.all { _ = await isUnlockedNow(other) }
+            for other in views.all { _ = await other.isUnlockedNow() }
         } catch {
             // Without an agent nothing is unlocked.
             guard error == .isLocked || error == .noVault else { throw error }
@@ -71,7 +61,7 @@ extension SecretService {
     private func group(of object: ServiceObject, _ view: VaultView) -> String? {
         switch object {
         case .collection(let name): view.group(of: name)
-        case .alias(let name): target(of: name, view).flatMap { view.group(of: $0) }
+        case .alias(let name): view.target(of: name).flatMap { view.group(of: $0) }
         default: nil
         }
     }
@@ -90,15 +80,6 @@ extension SecretService {
         let isLocked = !view.isUnlocked || view.closed.groups.contains(group)
         signalProperties([("Locked", .flag(isLocked))], of: .collection(view.collection(group)), view)
         noteLists(view)
-    }
-
-    static func canBeLocked(_ object: ServiceObject) -> Bool {
-        switch object {
-        case .collection(let name), .item(let name, _), .search(let name, _): name.isStored
-        case .alias(let name): name != "session"
-        case .service: true
-        case .session, .prompt: false
-        }
     }
 }
 

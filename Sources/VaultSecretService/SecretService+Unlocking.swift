@@ -6,52 +6,24 @@ internal import VaultBus
 internal import VaultDoorKit
 
 extension SecretService {
-    /// The maximum number of objects in one call: a prompt keeps them.
-    private static let mostObjects = 16 << 10
     /// The timeout of a prompt.
     private static let patience = Duration.seconds(120)
 
     // MARK: Calls
 
-    func unlock(_ message: BusMessage, _ client: ServiceClient) async throws(ServiceRefusal) {
-        let objects = try objects(from: message)
-        var (unlocked, prompt) = (objects.map(\.path), "/")
-        if objects.contains(where: SecretService.canBeLocked) {
-            do throws(ServiceRefusal) {
-                let view = try await unlockedView(for: client)
-                open(objects, view)
-                unlocked = []
-                for object in objects where try await isThere(object, view, client) { unlocked.append(object.path) }
-            } catch {
-                switch error {
-                case .isLocked:
-                    prompt = try makePrompt(.unlock(objects), client).path
-                    unlocked = objects.filter { !SecretService.canBeLocked($0) }.map(\.path)
-                case .noVault: unlocked = objects.filter { !SecretService.canBeLocked($0) }.map(\.path)
-                default: throw error
-                }
-            }
+    func unlock(_ objects: [ServiceObject], _ client: ServiceClient) async throws(ServiceRefusal) -> [BusValue] {
+        guard objects.contains(where: \.canBeLocked) else { return [.paths(objects.map(\.path)), ServiceObject.none] }
+        do throws(ServiceRefusal) {
+            let view = try await unlockedView(for: client)
+            open(objects, view)
+            var unlocked: [String] = []
+            for object in objects where try await isThere(object, view, client) { unlocked.append(object.path) }
+            return [.paths(unlocked), ServiceObject.none]
+        } catch {
+            guard error == .isLocked || error == .noVault else { throw error }
+            let prompt = error == .isLocked ? try makePrompt(.unlock(objects), client).value : ServiceObject.none
+            return [.paths(objects.filter { !$0.canBeLocked }.map(\.path)), prompt]
         }
-        let answered = (unlocked, prompt)
-        try reply(message) { answer throws(BusError) in
-            try answer.append(paths: answered.0)
-            try answer.append(path: answered.1)
-        }
-    }
-
-    /// Reads the objects, without duplicates.
-    func objects(from message: BusMessage) throws(ServiceRefusal) -> [ServiceObject] {
-        var (objects, known): ([ServiceObject], Set<ServiceObject>) = ([], [])
-        try reading { () throws(BusError) in
-            try message.array(of: "o") { () throws(BusError) in
-                guard let object = ServiceObject(try message.path()), known.count <= SecretService.mostObjects,
-                    known.insert(object).inserted
-                else { return }
-                objects.append(object)
-            }
-        }
-        guard objects.count <= SecretService.mostObjects else { throw .tooMany("there are too many objects") }
-        return objects
     }
 
     /// Returns whether an object to be unlocked exists for the client.
@@ -68,9 +40,7 @@ extension SecretService {
 
     // MARK: Prompts
 
-    func makePrompt(
-        _ purpose: ServicePrompt.Purpose, _ client: ServiceClient
-    ) throws(ServiceRefusal) -> ServiceObject {
+    func makePrompt(_ purpose: ServicePrompt.Purpose, _ client: ServiceClient) throws(ServiceRefusal) -> ServiceObject {
         try makeRoom(for: client)
         return holdings.add(ServicePrompt(owner: client.name, purpose: purpose))
     }
@@ -120,17 +90,12 @@ extension SecretService {
             }
         }
         let completed = BusMember(interface: ServiceCall.Kind.prompt.interface, name: "Completed")
-        try? send(completed, at: ServiceObject.prompt(number), to: client.name) { signal throws(BusError) in
-            try signal.append(isDismissed)
-            try signal.append(variantOf: result)
-        }
+        send(completed, at: .prompt(number), to: client.name, [.flag(isDismissed), .variant(result)])
     }
 
     // MARK: Asking
 
-    /// Asks the user, or joins the pending question.
-    ///
-    /// - Returns: `nil` on timeout; the question stays for later calls.
+    /// Asks the user, or joins the pending question; `nil` on timeout, after which the question stays for later calls.
     func ask(
         _ holder: Question.Holder, _ client: ServiceClient, patience: Duration, makesVault: Bool = false
     ) async -> PromptOutcome? {

@@ -19,7 +19,6 @@ package enum DoorError: Error, Equatable, Sendable {
     case nameTaken(name: String, process: Int32, program: String)
     /// The process has reached its limit of open files.
     case noDescriptors
-    case failed
 }
 
 /// The name `org.freedesktop.secrets` on a bus (Secret Service API, 0.2), from which desktop programs get their
@@ -33,18 +32,10 @@ package actor SecretService {
     private let loop: SocketLoop
     package nonisolated var unownedExecutor: UnownedSerialExecutor { unsafe loop.asUnownedSerialExecutor() }
 
-    /// The interfaces to be served.
-    package struct Names: OptionSet, Sendable {
-        package let rawValue: Int
-
-        package init(rawValue: Int) { self.rawValue = rawValue }
-
-        package static let secretService = Names(rawValue: 1)
-        package static let portal = Names(rawValue: 2)
-
-        static let names: [(Names, String)] = [
-            (.secretService, "org.freedesktop.secrets"), (.portal, "org.freedesktop.impl.portal.desktop.vault"),
-        ]
+    /// The names of the interfaces to be served.
+    package enum Name: String, Sendable {
+        case secretService = "org.freedesktop.secrets"
+        case portal = "org.freedesktop.impl.portal.desktop.vault"
     }
 
     let connection: BusConnection
@@ -71,7 +62,7 @@ package actor SecretService {
     ///   - address: the address of the bus; `nil` for the session bus.
     ///   - ended: called once when the connection to the bus has ended.
     package static func start(
-        _ names: Names, at address: String? = nil, house: any DoorHouse,
+        _ names: [Name], at address: String? = nil, house: any DoorHouse,
         ended: @escaping @Sendable (DoorError) -> Void
     ) throws(DoorError) -> SecretService {
         let service: SecretService
@@ -99,15 +90,15 @@ package actor SecretService {
         (self.house, self.ended) = (house, ended)
     }
 
-    private func begin(_ names: Names) throws(DoorError) {
+    private func begin(_ names: [Name]) throws(DoorError) {
         do throws(BusError) {
             try connection.match(
                 """
                 type='signal',sender='\(BusDaemon.name)',interface='\(BusDaemon.name)',member='NameOwnerChanged',\
                 arg2=''
                 """)
-            for (name, text) in Names.names where names.contains(name) {
-                guard try connection.takeName(text) else { throw BusError.refused(name: text) }
+            for name in names.map(\.rawValue) {
+                guard try connection.takeName(name) else { throw BusError.refused(name: name) }
             }
         } catch {
             guard case .refused(let name) = error else { throw .busLost }
@@ -121,8 +112,6 @@ package actor SecretService {
 
     /// Receives messages, and writes pending ones. If a client sends faster than it is answered, the bus queues its
     /// messages, and no other client is delayed.
-    ///
-    /// - Returns: the event to wait for.
     private func pump() -> SocketLoop.Wait {
         do throws(BusError) {
             for _ in 0..<CallTurns.mostCalls where isServing {
@@ -139,13 +128,6 @@ package actor SecretService {
         } catch { end() }
         // Without a bus, the calls under way still run to their end.
         return isServing ? .more : .none
-    }
-
-    /// Gathers secrets, a limited number of calls at a time.
-    func inTurn<R>(_ body: () async throws(ServiceRefusal) -> R) async throws(ServiceRefusal) -> R {
-        if !turns.beginGathering() { await withCheckedContinuation { turns.wait($0) } }
-        defer { turns.endGathering() }
-        return try await body()
     }
 
     private func end() {
@@ -183,7 +165,7 @@ package actor SecretService {
         }
         do throws(ServiceRefusal) {
             // A message that is refused unread may contain a secret as well.
-            try reading { () throws(BusError) in try message.markSecret() }
+            try message.reading { message throws(BusError) in try message.markSecret() }
             guard let client = try client(sender, message) else { return }
             if message.objectPath == Portal.path { return try answerPortal(message, client) }
             let (object, call) = try ServiceCall.of(
@@ -192,10 +174,11 @@ package actor SecretService {
             if call == .get || call == .getAll, [.service, .collection].contains(ServiceCall.Kind(object)) {
                 holdings.noteListsRead(by: sender)
             }
-            if try answerAtOnce(message, object, call, client) { return }
+            let request = ServiceRequest(message: message, object: object, client: client)
+            if let values = try answerAtOnce(call, request) { return try reply(message, values) }
             turns.begin()
             Task {
-                do throws(ServiceRefusal) { try await answer(message, object, call, client) } catch {
+                do throws(ServiceRefusal) { try reply(message, try await answer(call, request)) } catch {
                     refuse(message, error)
                 }
                 turns.end()
@@ -204,32 +187,11 @@ package actor SecretService {
     }
 
     /// Sends the answer to a call.
-    func reply(
-        _ call: BusMessage, _ write: (BusMessage) throws(BusError) -> Void = { _ throws(BusError) in }
-    ) throws(ServiceRefusal) {
+    func reply(_ call: BusMessage, _ values: [BusValue]) throws(ServiceRefusal) {
         guard call.expectsAnswer else { return }
-        try reading { () throws(BusError) in
+        try call.reading { call throws(BusError) in
             let answer = try call.answer()
-            try write(answer)
-            try connection.send(answer)
-        }
-    }
-
-    /// Sends an answer with secrets, which libsystemd wipes.
-    ///
-    /// - Parameters:
-    ///   - write: writes the answer, with room for the secrets.
-    ///   - fill: reads the written answer, and fills the secrets in.
-    func replySecretly(
-        _ call: BusMessage, _ write: (BusMessage) throws(BusError) -> Void,
-        fill: (BusMessage) throws(BusError) -> Void
-    ) throws(ServiceRefusal) {
-        guard call.expectsAnswer else { return }
-        try reading { () throws(BusError) in
-            let answer = try call.answer()
-            try answer.markSecret()
-            try write(answer)
-            try answer.fillRooms { () throws(BusError) in try fill(answer) }
+            try answer.append(values)
             try connection.send(answer)
         }
     }
@@ -237,22 +199,5 @@ package actor SecretService {
     func refuse(_ call: BusMessage, _ refusal: ServiceRefusal) {
         guard call.expectsAnswer, let answer = try? call.refusal(refusal.name, refusal.text) else { return }
         try? connection.send(answer)
-    }
-
-    func reading<R>(_ body: () throws(BusError) -> R) throws(ServiceRefusal) -> R {
-        do throws(BusError) { return try body() } catch { throw ServiceRefusal(error) }
-    }
-
-    // MARK: Clients
-
-    /// Frees all state of a client that has disconnected.
-    private func forgetClient(_ name: String) {
-        arriving[name] = nil
-        guard let (client, prompts) = holdings.remove(name) else { return }
-        for number in prompts { asking.leave(.prompt(number)) }
-        asking.leave(.search(name))
-        let rest = holdings.clients.values
-        if !rest.contains(where: { MemoryKey($0) == MemoryKey(client) }) { memories.forget(MemoryKey(client)) }
-        if !rest.contains(where: { $0.process == client.process }) { views.remove(client.process) }
     }
 }

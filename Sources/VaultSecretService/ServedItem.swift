@@ -2,7 +2,6 @@
 internal import FoundationEssentials
 internal import Vault
 internal import VaultBus
-internal import VaultDoorKit
 
 /// An item as programs see it.
 struct ServedItem: Sendable {
@@ -12,7 +11,7 @@ struct ServedItem: Sendable {
     let attributes: ProgramAttributes
     /// The label, never empty.
     let label: String
-    let properties: [(name: String, value: BusValue)]
+    let properties: BusProperties
 
     /// Fails for an item that is not served.
     init?(_ item: Item) {
@@ -21,14 +20,9 @@ struct ServedItem: Sendable {
         guard !HiddenItems.contains(group: group), !HiddenItems.isCollection(item) else { return nil }
         (self.item, self.record, self.group) = (item, record, group)
         let face = ItemFace(item)
-        let attributes = face.programAttributes
-        (self.attributes, label) = (attributes, face.title)
-        properties = [
-            ("Locked", .flag(false)), ("Attributes", .texts(attributes.values)),
-            ("Label", .text(label)), ("Type", .text(attributes.type)),
-            ("Created", .longNumber(record.created.wholeSeconds)),
-            ("Modified", .longNumber(record.modified.wholeSeconds)),
-        ]
+        (attributes, label) = (face.programAttributes, face.title)
+        properties = ServedItem.properties(
+            label, attributes, record.created.wholeSeconds, record.modified.wholeSeconds)
     }
 
     static let classes = [ItemClass.genericPassword, .internetPassword]
@@ -36,11 +30,17 @@ struct ServedItem: Sendable {
     var id: UUID { record.id }
     var contentType: String { item.userAttributes[ItemNames.contentType] ?? "text/plain" }
 
+    static func properties(
+        _ label: String, _ attributes: ProgramAttributes, _ created: UInt64, _ modified: UInt64, isLocked: Bool = false
+    ) -> BusProperties {
+        [
+            ("Locked", .flag(isLocked)), ("Attributes", .texts(attributes.values)), ("Label", .text(label)),
+            ("Type", .text(attributes.type)), ("Created", .longNumber(created)), ("Modified", .longNumber(modified)),
+        ]
+    }
+
     /// The properties of an item about which nothing may be revealed.
-    static let lockedProperties: [(name: String, value: BusValue)] = [
-        ("Locked", .flag(true)), ("Attributes", .texts([:])), ("Label", .text("")), ("Type", .text("")),
-        ("Created", .longNumber(0)), ("Modified", .longNumber(0)),
-    ]
+    static let lockedProperties = properties("", ProgramAttributes(given: [:]), 0, 0, isLocked: true)
 }
 
 extension Date {

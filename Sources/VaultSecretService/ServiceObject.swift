@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 internal import FoundationEssentials
+internal import VaultBus
 internal import VaultFormat
 
 /// A collection of the Secret Service, as its path names it.
@@ -92,6 +93,21 @@ enum ServiceObject: Hashable, Sendable {
         }
     }
 
+    /// The path as a value of a message.
+    var value: BusValue { .path(path) }
+
+    /// The path of no object.
+    static let none = BusValue.path("/")
+
+    var canBeLocked: Bool {
+        switch self {
+        case .collection(let name), .item(let name, _), .search(let name, _): name.isStored
+        case .alias(let name): name != "session"
+        case .service: true
+        case .session, .prompt: false
+        }
+    }
+
     private static func number(_ text: Substring, after prefix: String) -> Int? {
         guard text.hasPrefix(prefix), let number = Int(text.dropFirst(prefix.count)), number > 0,
             text.count == prefix.count + String(number).count
@@ -101,17 +117,9 @@ enum ServiceObject: Hashable, Sendable {
 
     /// Parses `i` and 32 digits.
     private static func identifier(_ text: Substring) -> UUID? {
-        let digits = Array(text.utf8)
-        guard digits.count == 33, digits[0] == UInt8(ascii: "i") else { return nil }
-        var bytes: [UInt8] = []
-        for index in stride(from: 1, to: 33, by: 2) {
-            guard let high = hexadecimalValue(of: digits[index]), let low = hexadecimalValue(of: digits[index + 1])
-            else {
-                return nil
-            }
-            bytes.append(high << 4 | low)
+        guard text.utf8.count == 33, text.hasPrefix("i"), let b = bytes(hexadecimal: String(text.dropFirst())) else {
+            return nil
         }
-        let b = bytes
         return UUID(
             uuid: (b[0], b[1], b[2], b[3], b[4], b[5], b[6], b[7], b[8], b[9], b[10], b[11], b[12], b[13], b[14], b[15])
         )
@@ -133,21 +141,20 @@ enum PathElement {
     /// - Parameter reserved: texts that get another spelling.
     static func encoded(_ text: String, reserved: Set<String> = []) -> String {
         guard !text.isEmpty else { return "_" }
-        var element: [UInt8] = []
-        for (index, byte) in text.utf8.enumerated() {
-            let isPlain =
-                byte.isASCIILetter && (index > 0 || !reserved.contains(text)) || byte.isASCIIDigit && index > 0
-            element += isPlain ? [byte] : [UInt8(ascii: "_"), character(byte >> 4), character(byte & 15)]
+        return encoded(text) { byte, index in
+            byte.isASCIILetter && (index > 0 || !reserved.contains(text)) || byte.isASCIIDigit && index > 0
         }
-        return String(decoding: element, as: UTF8.self)
     }
 
     /// Encodes a label as programs do: `_` and two digits for each byte that is not a letter or digit.
     static func plain(_ label: String) -> String {
+        encoded(label) { byte, _ in byte.isASCIILetter || byte.isASCIIDigit }
+    }
+
+    private static func encoded(_ text: String, _ isPlain: (UInt8, _ index: Int) -> Bool) -> String {
         var element: [UInt8] = []
-        for byte in label.utf8 {
-            let isPlain = byte.isASCIILetter || byte.isASCIIDigit
-            element += isPlain ? [byte] : [UInt8(ascii: "_"), character(byte >> 4), character(byte & 15)]
+        for (index, byte) in text.utf8.enumerated() {
+            element += isPlain(byte, index) ? [byte] : [UInt8(ascii: "_"), character(byte >> 4), character(byte & 15)]
         }
         return String(decoding: element, as: UTF8.self)
     }

@@ -14,47 +14,22 @@ struct TransferredSecret: Sendable {
     let value: Secret?
     let contentType: String
 
-    init(session: String, parameters: [UInt8]?, value: Secret?, contentType: String) {
-        (self.session, self.parameters, self.value) = (session, parameters, value)
-        self.contentType = contentType
-    }
-
     static let signature = "oayays"
 
+    /// The secret as a value of a message.
+    var message: BusValue {
+        let value = value.map { BusValue.secret($0) } ?? .bytes([])
+        return .structure([.path(session), .bytes(parameters ?? []), value, .text(contentType)])
+    }
+}
+
+extension TransferredSecret {
     init(from message: BusMessage) throws(BusError) {
-        var (session, contentType): (String, String) = ("", "")
-        var (parameters, value): ([UInt8]?, Secret?) = (nil, nil)
-        try message.structure(of: TransferredSecret.signature) { () throws(BusError) in
-            session = try message.path()
-            parameters = try message.bytes(limit: 16)
-            // With an additional block, for the padding.
-            value = try message.secret(limit: Layout.valueLimit + 16)
-            contentType = try message.text()
-        }
-        self.init(session: session, parameters: parameters, value: value, contentType: contentType)
-    }
-
-    /// Writes the structure without the secret.
-    func append(to answer: BusMessage) throws(BusError) {
-        try answer.appendStructure(of: TransferredSecret.signature) { () throws(BusError) in
-            try answer.append(path: session)
-            let parameters = parameters ?? []
-            try answer.append(bytes: parameters.span)
-            try answer.append(room: value?.count ?? 0)
-            try answer.append(contentType)
-        }
-    }
-
-    /// Fills the secret into a written answer.
-    func fill(_ answer: BusMessage) throws(BusError) {
-        try answer.structure(of: TransferredSecret.signature) { () throws(BusError) in
-            try answer.skip("oay")
-            if let value {
-                try value.withBytes { bytes throws(BusError) in try answer.fill(bytes) }
-            } else {
-                try answer.skip("ay")
-            }
-            try answer.skip("s")
+        self = try message.structure(of: TransferredSecret.signature) { () throws(BusError) in
+            // The value may have an additional block, for the padding.
+            TransferredSecret(
+                session: try message.path(), parameters: try message.bytes(limit: 16),
+                value: try message.secret(limit: Layout.valueLimit + 16), contentType: try message.text())
         }
     }
 }

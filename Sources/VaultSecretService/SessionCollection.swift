@@ -5,47 +5,33 @@ internal import VaultBus
 internal import VaultCrypto
 internal import VaultDoorKit
 
-/// The owner of items in memory: a sandbox has a memory of its own; without a known name, as long as its process lives.
-enum MemoryKey: Hashable {
-    case user
-    case application(String)
-    case process(DoorClient)
-
-    init(_ client: ServiceClient) {
-        switch client.process.sandbox {
-        case nil: self = .user
-        case ""?: self = .process(client.process)
-        case let application?: self = .application(application)
-        }
-    }
-}
-
-/// The collections `session` of all owners.
+/// The collections `session` of all owners; `nil` stands for the user. A sandbox has a memory of its own; without a name,
+/// as long as its process lives.
 struct SessionMemories {
-    private var collections: [MemoryKey: SessionCollection] = [:]
+    private var collections: [ServiceProgram?: SessionCollection] = [:]
     /// The owners whose lists are to be sent.
-    private var listsDue: Set<MemoryKey> = []
+    private var listsDue: Set<ServiceProgram?> = []
 
-    subscript(_ owner: MemoryKey) -> SessionCollection { collections[owner] ?? SessionCollection() }
+    subscript(_ owner: ServiceProgram?) -> SessionCollection { collections[owner] ?? SessionCollection() }
 
     /// - Throws: `.tooMany` if there is no room for it.
     mutating func set(
-        _ entry: SessionCollection.Entry, for id: UUID, of owner: MemoryKey
+        _ entry: SessionCollection.Entry, for id: UUID, of owner: ServiceProgram?
     ) throws(ServiceRefusal) {
         try collections[owner, default: SessionCollection()].set(entry, for: id)
     }
 
-    mutating func remove(_ id: UUID, of owner: MemoryKey) { collections[owner]?.remove(id) }
+    mutating func remove(_ id: UUID, of owner: ServiceProgram?) { collections[owner]?.remove(id) }
 
     /// Forgets the items of a process that has no connection left; those of other owners stay.
-    mutating func forget(_ owner: MemoryKey) {
+    mutating func forget(_ owner: ServiceProgram?) {
         if case .process = owner { collections[owner] = nil }
     }
 
     /// - Returns: `false` if the owner's list is about to be sent already.
-    mutating func beginList(of owner: MemoryKey) -> Bool { listsDue.insert(owner).inserted }
+    mutating func beginList(of owner: ServiceProgram?) -> Bool { listsDue.insert(owner).inserted }
 
-    mutating func endList(of owner: MemoryKey) { listsDue.remove(owner) }
+    mutating func endList(of owner: ServiceProgram?) { listsDue.remove(owner) }
 }
 
 /// The collection `session`, which cannot be locked: items that live as long as this process.
@@ -58,13 +44,7 @@ struct SessionCollection {
         let created: UInt64
         var modified: UInt64
 
-        var properties: [(name: String, value: BusValue)] {
-            [
-                ("Locked", .flag(false)), ("Attributes", .texts(attributes.values)), ("Label", .text(label)),
-                ("Type", .text(attributes.type)), ("Created", .longNumber(created)),
-                ("Modified", .longNumber(modified)),
-            ]
-        }
+        var properties: BusProperties { ServedItem.properties(label, attributes, created, modified) }
     }
 
     /// The maximum size of secrets and attributes together, in bytes.
@@ -75,6 +55,8 @@ struct SessionCollection {
     private(set) var entries: [UUID: Entry] = [:]
     /// The identifiers in the order of the last change.
     private(set) var order: [UUID] = []
+
+    var paths: [String] { order.map { ServiceObject.item(.session, $0).path } }
 
     private func size(of entry: Entry) -> Int {
         entry.attributes.values.reduce(SessionCollection.overhead + entry.secret.count + entry.label.utf8.count) {

@@ -36,8 +36,17 @@ final class VaultView {
 
     private static let cacheLimit = 4096
 
-    init(_ agent: AgentClient, client: DoorClient?) {
-        (self.agent, self.client) = (agent, client)
+    /// The agent's answer to a question about its state.
+    enum News {
+        case locked, unlocked
+        /// The agent has exited.
+        case gone
+    }
+
+    let report: (VaultView, News) -> Void
+
+    init(_ agent: AgentClient, client: DoorClient?, report: @escaping (VaultView, News) -> Void) {
+        (self.agent, self.client, self.report) = (agent, client, report)
         let groups = agent.greeting.groups
         home = groups.flatMap { $0.contains("default") ? nil : $0.first } ?? "default"
         isConfined = groups != nil || client?.sandbox != nil
@@ -82,6 +91,34 @@ final class VaultView {
 
     func object(of item: ServedItem) -> ServiceObject { .item(collection(item.group), item.id) }
 
+    /// Returns the collection of an alias.
+    func target(of alias: String) -> CollectionName? {
+        let named = (records ?? [:]).filter { $0.value.aliases.contains(alias) }.keys.min()
+        if let named { return collection(named) }
+        switch alias {
+        case "default", "login": return collection(home)
+        case "session": return .session
+        default: return nil
+        }
+    }
+
+    func label(of group: String) -> String {
+        if let label = records?[group]?.label, !label.isEmpty { return label }
+        return group == home ? "Login" : group
+    }
+
+    var collectionPaths: [String] {
+        let groups = [home] + groups.filter { $0 != home }
+        return (groups.map(collection) + [.session]).map { ServiceObject.collection($0).path }
+    }
+
+    /// Returns the paths of a collection's items; none while it is locked.
+    func paths(in group: String, _ list: ItemList) -> [String] {
+        guard !closed.groups.contains(group) else { return [] }
+        let collection = collection(group)
+        return list.ids(in: group).map { ServiceObject.item(collection, $0).path }
+    }
+
     /// - Returns: `nil` if the vault has changed since.
     func keep(_ records: [String: CollectionRecord], as moment: Moment) -> [String: CollectionRecord]? {
         guard moment == self.moment else { return nil }
@@ -113,9 +150,7 @@ final class VaultView {
         }
     }
 
-    /// Keeps a list that was read since, with the changes noted meanwhile.
-    ///
-    /// - Returns: the current list.
+    /// Keeps a list that was read since, with the changes noted meanwhile, and returns the current one.
     func keep(_ list: ItemList, as moment: Moment) -> ItemList {
         guard moment.epoch == epoch else { return list }
         if let known = self.list { return known }
@@ -170,38 +205,5 @@ final class VaultView {
     func drop(_ id: UUID) {
         cache[id] = nil
         changes += 1
-    }
-}
-
-/// The identifiers of the items, by collection.
-struct ItemList {
-    private(set) var collections: [String: [UUID]] = [:]
-    private var places: [UUID: (group: String, itemClass: ItemClass)] = [:]
-
-    var groups: [String] { collections.keys.sorted() }
-
-    func group(of id: UUID) -> String? { places[id]?.group }
-
-    func itemClass(of id: UUID) -> ItemClass? { places[id]?.itemClass }
-
-    func ids(in group: String) -> [UUID] { collections[group] ?? [] }
-
-    var hasInternetPasswords: Bool { internetPasswords > 0 }
-    private var internetPasswords = 0
-
-    mutating func insert(_ id: UUID, _ itemClass: ItemClass, _ group: String) {
-        let old = places.updateValue((group, itemClass), forKey: id)
-        if old?.group != group {
-            if let old { collections[old.group]?.removeAll { $0 == id } }
-            collections[group, default: []].append(id)
-        }
-        if old == nil, itemClass == .internetPassword { internetPasswords += 1 }
-    }
-
-    mutating func remove(_ id: UUID) {
-        guard let old = places.removeValue(forKey: id) else { return }
-        collections[old.group]?.removeAll { $0 == id }
-        if collections[old.group]?.isEmpty == true { collections[old.group] = nil }
-        if old.itemClass == .internetPassword { internetPasswords -= 1 }
     }
 }

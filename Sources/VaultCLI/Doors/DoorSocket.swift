@@ -8,14 +8,11 @@ internal import VaultSystem
 
 /// The socket of a door: inherited from systemd, or made by this process, and removed with the value.
 final class DoorSocket {
-    private let path: FilePath
     /// The bound socket; not yet listening if it is this process's own.
-    let descriptor: Int32
+    private let descriptor: Int32
     private var own: AgentSocket?
 
-    /// - Throws: code 14 if another process listens there; 30.
-    init(_ path: FilePath) throws {
-        self.path = path
+    private init(_ path: FilePath) throws {
         if let activated = DoorSocket.activated(at: path) {
             descriptor = activated
             return
@@ -27,12 +24,19 @@ final class DoorSocket {
         } catch { throw DoorSocket.failure(error, path) }
     }
 
-    /// Returns the door that listens at the socket.
+    /// Opens a door at a socket.
     ///
-    /// - Parameter door: `nil` if it could not listen.
-    func opened<D>(_ door: D?) throws -> D {
-        guard let door else { throw CommandError(.inputOutput, "cannot listen at '\(path.string.printable)'") }
-        return door
+    /// - Parameter open: returns `nil` if it cannot listen.
+    /// - Throws: code 14 if another process listens there; 30.
+    static func serve<D>(_ path: FilePath, _ open: (Int32) -> D?) throws -> DoorServing.Closing {
+        var socket: DoorSocket? = try DoorSocket(path)
+        var door = socket.flatMap { open($0.descriptor) }
+        guard door != nil else { throw CommandError(.inputOutput, "cannot listen at '\(path.string.printable)'") }
+        return {
+            door = nil
+            // Removes the socket.
+            socket = nil
+        }
     }
 
     /// Returns the descriptor passed by systemd for the path: sd_listen_fds(3).

@@ -23,7 +23,7 @@ final class DoorsServe: Sendable {
         isOpen()
         end.wait()
         presence?.close()
-        for door in doors.reversed() { door.close() }
+        for close in doors.reversed() { close() }
         withExtendedLifetime(signals) {}
         places?.end()
         if let failure = failure.withLock({ $0 }) { throw failure }

@@ -89,8 +89,8 @@ struct SSHAdd: ParsableCommand {
         let directory = try makeDirectory()
         defer { try? FileManager.default.removeItem(atPath: directory.string) }
         let socket = directory.appending("agent.sock")
-        let server = try SSHServe(socket, vault)
-        defer { server.close() }
+        let close = try DoorSocket.serve(socket) { SSHDoor($0, vault, note: Output.note) }
+        defer { close() }
         let status = try Helper(["env", "SSH_AUTH_SOCK=\(socket.string)", "ssh-add"] + arguments).run()
         guard status == 0 else { throw CommandError(.failure, "ssh-add ended with \(status)") }
     }

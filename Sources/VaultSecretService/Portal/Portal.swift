@@ -44,13 +44,13 @@ extension SecretService {
         guard !client.isSandboxed else { throw .denied }
         switch (message.interface, message.member, message.signature) {
         case ("org.freedesktop.DBus.Introspectable", "Introspect", ""):
-            try reply(message) { answer throws(BusError) in try answer.append(Portal.introspection) }
+            try reply(message, [.text(Portal.introspection)])
         case ("org.freedesktop.DBus.Properties", "GetAll", "s"):
-            try reply(message) { answer throws(BusError) in try answer.append([("version", .number(1))]) }
+            try reply(message, [.properties([("version", .number(1))])])
         case ("org.freedesktop.DBus.Properties", "Get", "ss"):
-            try reply(message) { answer throws(BusError) in try answer.append(variantOf: .number(1)) }
+            try reply(message, [.variant(.number(1))])
         case (Portal.interface, "RetrieveSecret", "osha{sv}"):
-            let (application, sink) = try reading { () throws(BusError) in
+            let (application, sink) = try message.reading { message throws(BusError) in
                 _ = try message.path()
                 return (try message.text(), SecretSink(try message.descriptor()))
             }
@@ -62,10 +62,7 @@ extension SecretService {
             turns.begin()
             Task {
                 let response = await hand(application, sink, client)
-                try? reply(message) { answer throws(BusError) in
-                    try answer.append(response.rawValue)
-                    try answer.append([])
-                }
+                try? reply(message, [.number(response.rawValue), .properties([])])
                 turns.end()
             }
         default: throw .unknownMethod("the object has no such method")
@@ -89,12 +86,10 @@ extension SecretService {
         } catch { return .failed }
     }
 
-    private func secret(
-        ofApplication application: String, _ view: VaultView
-    ) async throws(ServiceRefusal) -> Secret {
+    private func secret(ofApplication application: String, _ view: VaultView) async throws(ServiceRefusal) -> Secret {
         let attributes = try ProgramAttributes(checking: [Portal.attribute: application])
         for _ in 0..<2 {
-            let found = try await find(attributes, inGroup: "default", view)
+            let found = try await view.find(attributes, inGroup: "default")
             guard found.isAll else { throw .isLocked }
             do throws(VaultError) {
                 if let item = found.items.first, let secret = try await view.agent.secret(of: item.record),
@@ -113,7 +108,7 @@ extension SecretService {
                 return secret
             } catch {
                 // Two concurrent calls: the item of the other one is the secret.
-                guard error == .duplicateItem else { throw await refusal(error, view) }
+                guard error == .duplicateItem else { throw await view.refusal(error) }
             }
         }
         throw .failed("an item in the way has no secret")

@@ -22,7 +22,7 @@ struct SocketLoopTests {
             #expect(PromptStop() == nil)
             #expect(SSHLine().watched { _ in true } == nil)
             #expect(throws: DoorError.noDescriptors) {
-                try SecretService.start(.secretService, at: "unix:path=/nowhere", house: house) { _ in }
+                try SecretService.start([.secretService], at: "unix:path=/nowhere", house: house) { _ in }
             }
         }
     }

@@ -28,7 +28,7 @@ import Vault
             guard cbus_append(message.message, CChar(bitPattern: UInt8(ascii: "h")), &descriptor) >= 0 else {
                 throw .malformed
             }
-            try message.append([])
+            try message.append([] as BusProperties)
         }
         let response = try message.number()
         try? pipe.fileHandleForWriting.close()

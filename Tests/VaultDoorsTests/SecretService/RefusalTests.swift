@@ -183,7 +183,7 @@ import VaultCrypto
         try await aside {
             let world = try ServiceWorld()
             do throws(DoorError) {
-                _ = try SecretService.start(.secretService, at: world.bus.address, house: world.house) { _ in }
+                _ = try SecretService.start([.secretService], at: world.bus.address, house: world.house) { _ in }
                 Issue.record("the name was taken")
             } catch {
                 guard case .nameTaken("org.freedesktop.secrets", getpid(), _) = error else {
@@ -202,7 +202,7 @@ import VaultCrypto
             world.bus.end()
             #expect(world.ended.wait(timeout: Patience.deadline) == .success)
             #expect(throws: DoorError.noBus) {
-                _ = try SecretService.start(.secretService, at: world.bus.address, house: world.house) { _ in }
+                _ = try SecretService.start([.secretService], at: world.bus.address, house: world.house) { _ in }
             }
         }
     }

@@ -211,7 +211,7 @@ final class ServiceWorld {
         if hasVault, isUnlocked { try house.unlockNow() }
         let ended = ended
         service = try SecretService.start(
-            portal ? [.secretService, .portal] : .secretService, at: bus.address, house: house
+            portal ? [.secretService, .portal] : [.secretService], at: bus.address, house: house
         ) { _ in ended.signal() }
     }
 
