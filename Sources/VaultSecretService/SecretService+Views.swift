@@ -57,11 +57,7 @@ extension SecretService {
         agent.isBoundToRights = true
         // The watch does not report changes made before it began, so it begins before anything is read. The greeting
         // may be older.
-        let view = VaultView(agent, client: client) { [weak self] view, news in
-            // A view lives on the service's thread, which alone reports.
-            nonisolated(unsafe) let view = view
-            self?.assumeIsolated { unsafe $0.note(news, of: view) }
-        }
+        let view = VaultView(agent, client: client, report: reporter)
         let changes = await DoorWorker.run { agent.changes(matching: nil, from: nil) }
         _ = await view.isUnlockedNow()
         guard !view.isClosed else { throw .isLocked }
@@ -69,7 +65,7 @@ extension SecretService {
         return view
     }
 
-    private func note(_ news: VaultView.News, of view: VaultView) {
+    func note(_ news: VaultView.News, of view: VaultView) {
         switch news {
         case .locked: noteLocked(view)
         case .unlocked: noteUnlocked(view)

@@ -108,6 +108,14 @@ package actor SecretService {
         isServing = true
     }
 
+    /// Receives what the agent says of its state. A view lives on the service's thread, which alone reports.
+    var reporter: (VaultView, VaultView.News) -> Void {
+        { [weak self] view, news in
+            nonisolated(unsafe) let view = view
+            self?.assumeIsolated { unsafe $0.note(news, of: view) }
+        }
+    }
+
     // MARK: Messages
 
     /// Receives messages, and writes pending ones. If a client sends faster than it is answered, the bus queues its

@@ -5,8 +5,8 @@ internal import VaultBus
 internal import VaultCrypto
 internal import VaultDoorKit
 
-/// The collections `session` of all owners; `nil` stands for the user. A sandbox has a memory of its own; without a name,
-/// as long as its process lives.
+/// The collections `session` of all owners; `nil` stands for the user. A sandbox has a memory of its own; without a
+/// name, as long as its process lives.
 struct SessionMemories {
     private var collections: [ServiceProgram?: SessionCollection] = [:]
     /// The owners whose lists are to be sent.

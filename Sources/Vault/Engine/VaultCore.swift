@@ -105,8 +105,7 @@ final class VaultCore: Sendable {
         return try body(opened.engine)
     }
 
-    func change<R>(_ body: (ItemEngine, inout WriteSession) throws(VaultError) -> R) throws(VaultError) -> R
-    {
+    func change<R>(_ body: (ItemEngine, inout WriteSession) throws(VaultError) -> R) throws(VaultError) -> R {
         try checkOutside()
         var result: Result<R, VaultError> = .failure(.closed)
         let failure = withoutActuallyEscaping(body) { body in

@@ -6,8 +6,6 @@ internal import VaultCrypto
 internal import VaultImport
 
 /// A format of an import.
-///
-/// Size: the properties are all that the formats differ in.
 struct ImportFormat: FormatName {
     /// Reads a file, or what the format reads without one.
     typealias Reading = @Sendable (_ source: ImportSource, _ path: String, ImportWorld) throws -> ImportedLogins

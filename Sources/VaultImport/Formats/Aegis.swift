@@ -50,7 +50,9 @@ package enum Aegis {
             login.notes = entry["note"]?.text ?? ""
             let folder = entry["groups"]?.elements.first?.text.flatMap { groups[$0] } ?? entry["group"]?.text
             login.folder = folder ?? ""
-            let parameters = [("algorithm", "algo"), ("digits", "digits"), ("period", "period"), ("counter", "counter")]
+            let parameters = [
+                ("algorithm", "algo"), ("digits", "digits"), ("period", "period"), ("counter", "counter"),
+            ]
             let uri = try OTPAuth.uri(
                 kind: kind, issuer: login.title, account: login.user, key: key,
                 parameters.map { ($0, info[$1]?.text ?? "") } + [("issuer", entry["issuer"]?.text ?? "")])
