@@ -32,7 +32,7 @@ extension AgentClient {
     package func attended(reason: String?, _ call: AgentCall?) throws(VaultError) -> AgentClient {
         var connection = try connect()
         guard call?.begin(connection.line) ?? true else { throw .agent(.gone) }
-        let ticket = try connection.ask(AuthenticateRequest(reason: reason)).value
+        let ticket = try connection.ask(AuthenticateRequest(reason: reason, passphrase: nil)).value
         return AgentClient(self, on: connection, ticket)
     }
 
@@ -84,7 +84,7 @@ extension AgentClient {
     public func secret(
         of record: ItemRecord, field: String?, presence: Query.Presence
     ) throws(VaultError) -> Secret? {
-        let request = SecretRequest(StoredItem.Key(record), field: field)
+        let request = SecretRequest(item: StoredItem.Key(record), field: field)
         return try withPresence(presence) { client throws(VaultError) in try client.ask(request).value }
     }
 
@@ -113,6 +113,6 @@ extension AgentClient {
     /// - Throws: `.storage(.wrongPassphrase)` if the person may try again; `.cancelled` if the question was
     ///   withdrawn, or the passphrase was the third wrong one.
     package func answer(_ question: QuestionID, _ answer: PersonAnswer) throws(VaultError) {
-        _ = try ask(AnswerRequest(question, answer))
+        _ = try ask(AnswerRequest(question: question, answer: answer))
     }
 }

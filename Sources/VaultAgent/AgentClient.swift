@@ -69,7 +69,7 @@ public final class AgentClient: OpenVault {
         let named = accessGroups ?? .ofEnvironment
         var greeting = Greeting(vault: vault?.string ?? "", groups: named?.list, purpose: purpose)
         if let behalf {
-            hello = BehalfHelloRequest(greeting, behalf)
+            hello = BehalfHelloRequest(greeting: greeting, behalf: behalf)
         } else if named != nil, !givesWay {
             hello = HelloRequest(greeting)
         } else {

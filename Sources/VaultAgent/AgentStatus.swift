@@ -91,29 +91,11 @@ extension AgentStatus {
 extension AgentStatus.State: MessageValue {}
 extension AgentStatus.Access: MessageValue {}
 
-extension AgentStatus: MessageValue {
-    package func write(to writer: inout MessageWriter) {
-        writer.put(state)
-        writer.put(processID)
-        writer.put(version)
-        writer.put(vault)
-        writer.put(idleLimit)
-        writer.put(maximum)
-        writer.put(locksIn)
-        writer.put(access)
-        writer.put(groups)
-        writer.put(hasRules)
-        writer.put(isAuditing)
-        writer.put(clients)
-        writer.put(asksPeople)
-    }
-
-    package static func read(from reader: inout MessageReader) throws(MessageError) -> AgentStatus {
-        AgentStatus(
-            state: try reader.read(), processID: try reader.read(), version: try reader.read(),
-            vault: try reader.read(), idleLimit: try reader.read(), maximum: try reader.read(),
-            locksIn: try reader.read(), access: try reader.read(), groups: try reader.read(),
-            hasRules: try reader.read(), isAuditing: try reader.read(), clients: try reader.read(),
-            asksPeople: try reader.read())
+extension AgentStatus: MessageValue, Formed {
+    package static let form = MessageForm(Self.init) {
+        (
+            $0.state, $0.processID, $0.version, $0.vault, $0.idleLimit, $0.maximum, $0.locksIn, $0.access, $0.groups,
+            $0.hasRules, $0.isAuditing, $0.clients, $0.asksPeople
+        )
     }
 }

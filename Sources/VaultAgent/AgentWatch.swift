@@ -61,7 +61,7 @@ final class AgentWatch: Sendable {
         }
         guard let number else { return nil }
         do throws(VaultError) {
-            try line.send(WatchRequest(query, from: sequence), number: number)
+            try line.send(WatchRequest(query: query, sequence: sequence), number: number)
             try beginning.wait()
         } catch {
             stop(number)

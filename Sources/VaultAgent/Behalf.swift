@@ -25,20 +25,8 @@ public struct Behalf: Equatable, Sendable {
     }
 }
 
-extension Behalf: MessageValue {
-    package func write(to writer: inout MessageWriter) {
-        writer.put(sandbox)
-        writer.put(UInt32(process))
-        writer.put(startTime)
-    }
-
-    package static func read(from reader: inout MessageReader) throws(MessageError) -> Behalf {
-        let sandbox: String? = try reader.read()
-        let process = Int32(exactly: try reader.read(UInt32.self))
-        let startTime: UInt64 = try reader.read()
-        guard let process, let behalf = Behalf(process: process, startTime: startTime, sandbox: sandbox) else {
-            throw .invalid
-        }
-        return behalf
-    }
+extension Behalf: MessageValue, Formed {
+    package static let form = MessageForm<Self>(checking: { sandbox, process, startTime in
+        Int32(exactly: process).flatMap { Behalf(process: $0, startTime: startTime, sandbox: sandbox) }
+    }) { ($0.sandbox, UInt32($0.process), $0.startTime) }
 }

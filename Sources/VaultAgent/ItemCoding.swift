@@ -14,31 +14,19 @@ extension ItemChanges.Unchanged: MessageValue {}
 extension AttributeValue: MessageValue {
     package func write(to writer: inout MessageWriter) {
         switch self {
-        case .string(let text):
-            writer.put(1 as UInt8)
-            writer.put(text)
-        case .data(let bytes):
-            writer.put(2 as UInt8)
-            writer.put(bytes: bytes)
-        case .number(let number):
-            writer.put(3 as UInt8)
-            writer.put(UInt64(bitPattern: number))
-        case .date(let date):
-            writer.put(4 as UInt8)
-            writer.put(date)
-        case .real(let real):
-            writer.put(5 as UInt8)
-            writer.put(real.bitPattern)
-        case .bool(let flag):
-            writer.put(6 as UInt8)
-            writer.put(flag)
+        case .string(let text): writer.put(case: 1, text)
+        case .data(let bytes): writer.put(case: 2, bytes)
+        case .number(let number): writer.put(case: 3, UInt64(bitPattern: number))
+        case .date(let date): writer.put(case: 4, date)
+        case .real(let real): writer.put(case: 5, real)
+        case .bool(let flag): writer.put(case: 6, flag)
         }
     }
 
     package static func read(from reader: inout MessageReader) throws(MessageError) -> AttributeValue {
         switch try reader.read(UInt8.self) {
         case 1: .string(try reader.read())
-        case 2: .data(try reader.bytes())
+        case 2: .data(try reader.read())
         case 3: .number(Int64(bitPattern: try reader.read()))
         // The engine refuses values that are not finite, like in a process of its own.
         case 4: .date(Date(timeIntervalSinceReferenceDate: Double(bitPattern: try reader.read())))
@@ -49,137 +37,94 @@ extension AttributeValue: MessageValue {
     }
 }
 
-extension MessageWriter {
-    fileprivate mutating func put(_ attributes: [Attribute: AttributeValue]) {
-        put(UInt32(attributes.count))
-        for (attribute, value) in attributes.sorted(by: { $0.key.rawValue < $1.key.rawValue }) {
-            put(attribute.rawValue)
-            put(value)
+/// A key of a dictionary.
+package protocol MessageKey: Hashable, MessageValue {
+    static func precedes(_ a: Self, _ b: Self) -> Bool
+}
+
+extension String: MessageKey {
+    package static func precedes(_ a: String, _ b: String) -> Bool { a.utf8.lexicographicallyPrecedes(b.utf8) }
+}
+
+extension Attribute: MessageKey {
+    package static func precedes(_ a: Attribute, _ b: Attribute) -> Bool { a.rawValue < b.rawValue }
+}
+
+extension Dictionary: MessageValue where Key: MessageKey, Value: MessageValue {
+    package func write(to writer: inout MessageWriter) {
+        writer.put(UInt32(count))
+        for (key, value) in sorted(by: { Key.precedes($0.key, $1.key) }) {
+            writer.put(key)
+            writer.put(value)
         }
     }
 
-    mutating func put(names: [String: some MessageValue]) {
-        put(UInt32(names.count))
-        for (name, value) in names.sorted(by: { $0.key.utf8.lexicographicallyPrecedes($1.key.utf8) }) {
-            put(name)
-            put(value)
+    package static func read(from reader: inout MessageReader) throws(MessageError) -> [Key: Value] {
+        var values: [Key: Value] = [:]
+        var last: Key?
+        for _ in 0..<(try reader.count()) {
+            let key: Key = try reader.read()
+            guard last.map({ Key.precedes($0, key) }) ?? true,
+                values.updateValue(try reader.read(), forKey: key) == nil
+            else { throw .invalid }
+            last = key
         }
-    }
-
-    fileprivate mutating func put(someNames names: [String: some MessageValue]) {
-        put(!names.isEmpty)
-        if !names.isEmpty { put(names: names) }
+        return values
     }
 }
 
-extension MessageReader {
-    fileprivate mutating func attributes() throws(MessageError) -> [Attribute: AttributeValue] {
-        var attributes: [Attribute: AttributeValue] = [:]
-        var last: UInt16?
-        for _ in 0..<(try count()) {
-            guard let attribute = Attribute(rawValue: try read()), last.map({ $0 < attribute.rawValue }) ?? true else {
-                throw .invalid
-            }
-            last = attribute.rawValue
-            attributes[attribute] = try read(AttributeValue.self)
-        }
-        return attributes
-    }
+/// Names with values, after a byte that tells whether there are any.
+private struct SomeNames<Value: MessageValue>: MessageValue {
+    let names: [String: Value]
 
-    mutating func names<Value: MessageValue>() throws(MessageError) -> [String: Value] {
-        var names: [String: Value] = [:]
-        var last: String?
-        for _ in 0..<(try count()) {
-            let name: String = try read()
-            guard last.map({ $0.utf8.lexicographicallyPrecedes(name.utf8) }) ?? true,
-                names.updateValue(try read(), forKey: name) == nil
-            else { throw .invalid }
-            last = name
-        }
-        return names
-    }
+    init(_ names: [String: Value]) { self.names = names }
 
-    fileprivate mutating func itemID() throws(MessageError) -> [UInt8] {
-        let id = try bytes()
-        guard id.count == 16 else { throw .invalid }
-        return id
-    }
+    func write(to writer: inout MessageWriter) { writer.put(names.isEmpty ? nil : names) }
 
-    /// Reads names after a byte that tells whether there are any.
-    fileprivate mutating func someNames<Value: MessageValue>() throws(MessageError) -> [String: Value] {
-        guard try read(Bool.self) else { return [:] }
-        let names: [String: Value] = try names()
-        guard !names.isEmpty else { throw .invalid }
-        return names
+    static func read(from reader: inout MessageReader) throws(MessageError) -> SomeNames {
+        let names: [String: Value]? = try reader.read()
+        guard names?.isEmpty != true else { throw .invalid }
+        return SomeNames(names ?? [:])
     }
 }
 
 /// An item that a client stores.
-extension Item: MessageValue {
-    package func write(to writer: inout MessageWriter) {
-        writer.put(itemClass)
-        writer.put(attributes)
-        writer.put(names: userAttributes)
-        writer.put(secret)
-        writer.put(someNames: fields)
-    }
-
-    package static func read(from reader: inout MessageReader) throws(MessageError) -> Item {
-        let key = ItemKey(try reader.read(), try reader.attributes())
-        var item = Item(key, userAttributes: try reader.names())
-        item.secret = try reader.read()
-        item.fields = try reader.someNames()
+extension Item: MessageValue, Formed {
+    package static let form = MessageForm<Self>({ itemClass, attributes, userAttributes, secret, fields in
+        var item = Item(ItemKey(itemClass, attributes), userAttributes: userAttributes)
+        (item.secret, item.fields) = (secret, fields.names)
         return item
-    }
+    }) { ($0.itemClass, $0.attributes, $0.userAttributes, $0.secret, SomeNames($0.fields)) }
 }
 
 /// A stored item.
-extension StoredItem: MessageValue {
-    package func write(to writer: inout MessageWriter) {
-        writer.put(itemClass)
-        writer.put(accessibility)
-        writer.put(bytes: attributes)
-        writer.put(bytes: id)
-        writer.put(version)
-        writer.put(valueVersion)
-        writer.put(created)
-        writer.put(modified)
-        writer.put(hasSecret)
-        writer.put(secret)
-        writer.put(someNames: fields)
-    }
-
-    package static func read(from reader: inout MessageReader) throws(MessageError) -> StoredItem {
+extension StoredItem: MessageValue, Formed {
+    package static let form = MessageForm<Self>(checking: {
         let item = StoredItem(
-            itemClass: try reader.read(), accessibility: try reader.read(), attributes: try reader.bytes(),
-            id: try reader.itemID(), version: try reader.read(), valueVersion: try reader.read(),
-            created: try reader.read(), modified: try reader.read(), hasSecret: try reader.read(),
-            secret: try reader.read(), fields: try reader.someNames())
-        guard item.isWellFormed else { throw .invalid }
-        return item
+            itemClass: $0, accessibility: $1, attributes: $2, id: $3, version: $4, valueVersion: $5, created: $6,
+            modified: $7, hasSecret: $8, secret: $9, fields: $10.names)
+        return item.id.count == 16 && item.isWellFormed ? item : nil
+    }) {
+        (
+            $0.itemClass, $0.accessibility, $0.attributes, $0.id, $0.version, $0.valueVersion, $0.created, $0.modified,
+            $0.hasSecret, $0.secret, SomeNames($0.fields)
+        )
     }
 }
 
 /// The part of a record by which a client requests its secret.
-extension StoredItem.Key: MessageValue {
-    package func write(to writer: inout MessageWriter) {
-        writer.put(bytes: id)
-        writer.put(valueVersion)
-    }
-
-    package static func read(from reader: inout MessageReader) throws(MessageError) -> StoredItem.Key {
-        StoredItem.Key(id: try reader.itemID(), valueVersion: try reader.read())
+extension StoredItem.Key: MessageValue, Formed {
+    package static let form = MessageForm<Self>(checking: { $0.count == 16 ? Self(id: $0, valueVersion: $1) : nil }) {
+        ($0.id, $0.valueVersion)
     }
 }
 
 extension Query.Limit: MessageValue {
     package func write(to writer: inout MessageWriter) {
         switch self {
-        case .all: writer.put(0 as UInt8)
-        case .one: writer.put(1 as UInt8)
-        case .count(let count):
-            writer.put(2 as UInt8)
-            writer.put(UInt64(bitPattern: Int64(count)))
+        case .all: writer.put(case: 0)
+        case .one: writer.put(case: 1)
+        case .count(let count): writer.put(case: 2, UInt64(bitPattern: Int64(count)))
         }
     }
 
@@ -196,15 +141,9 @@ extension Query.Limit: MessageValue {
 extension Query.FaceCondition: MessageValue {
     package func write(to writer: inout MessageWriter) {
         switch self {
-        case .title(let title):
-            writer.put(1 as UInt8)
-            writer.put(title)
-        case .hosts(let hosts):
-            writer.put(2 as UInt8)
-            writer.put(hosts)
-        case .program(let wanted):
-            writer.put(3 as UInt8)
-            writer.put(names: wanted)
+        case .title(let title): writer.put(case: 1, title)
+        case .hosts(let hosts): writer.put(case: 2, hosts)
+        case .program(let wanted): writer.put(case: 3, wanted)
         }
     }
 
@@ -212,23 +151,15 @@ extension Query.FaceCondition: MessageValue {
         switch try reader.read(UInt8.self) {
         case 1: .title(try reader.read())
         case 2: .hosts(try reader.read())
-        case 3: .program(try reader.names())
+        case 3: .program(try reader.read())
         default: throw .invalid
         }
     }
 }
 
-extension ItemName: MessageValue {
-    package func write(to writer: inout MessageWriter) {
-        writer.put(text)
-        writer.put(account)
-        writer.put(rules.rawValue)
-        writer.put(id)
-    }
-
-    package static func read(from reader: inout MessageReader) throws(MessageError) -> ItemName {
-        ItemName(
-            try reader.read(), account: try reader.read(), Rules(rawValue: try reader.read()), id: try reader.read())
+extension ItemName: MessageValue, Formed {
+    package static let form = MessageForm({ ItemName($0, account: $1, Rules(rawValue: $2), id: $3) }) {
+        ($0.text, $0.account, $0.rules.rawValue, $0.id)
     }
 }
 
@@ -236,7 +167,7 @@ extension Query: MessageValue {
     package func write(to writer: inout MessageWriter) {
         writer.put(itemClass)
         writer.put(attributes)
-        writer.put(names: userAttributes)
+        writer.put(userAttributes)
         writer.put(persistentReference)
         writer.put(limit)
         writer.put(synchronizableAny)
@@ -255,8 +186,8 @@ extension Query: MessageValue {
 
     package static func read(from reader: inout MessageReader) throws(MessageError) -> Query {
         var query = Query(try reader.read(ItemClass?.self))
-        query.attributes = try reader.attributes()
-        query.userAttributes = try reader.names()
+        query.attributes = try reader.read()
+        query.userAttributes = try reader.read()
         query.persistentReference = try reader.read()
         query.limit = try reader.read()
         query.synchronizableAny = try reader.read()
@@ -278,23 +209,10 @@ extension Query: MessageValue {
     }
 }
 
-extension ItemChanges: MessageValue {
-    package func write(to writer: inout MessageWriter) {
-        writer.put(attributes)
-        writer.put(names: userAttributes)
-        writer.put(secret)
-        writer.put(version)
-        writer.put(someNames: fields)
-        writer.put(ifUnchanged)
-    }
-
-    package static func read(from reader: inout MessageReader) throws(MessageError) -> ItemChanges {
-        var changes = ItemChanges(attributes: try reader.attributes())
-        changes.userAttributes = try reader.names()
-        changes.secret = try reader.read()
-        changes.version = try reader.read()
-        changes.fields = try reader.someNames()
-        changes.ifUnchanged = try reader.read()
+extension ItemChanges: MessageValue, Formed {
+    package static let form = MessageForm<Self>({ attributes, userAttributes, secret, version, fields, ifUnchanged in
+        var changes = ItemChanges(attributes: attributes, userAttributes: userAttributes, secret: secret)
+        (changes.version, changes.fields, changes.ifUnchanged) = (version, fields.names, ifUnchanged)
         return changes
-    }
+    }) { ($0.attributes, $0.userAttributes, $0.secret, $0.version, SomeNames($0.fields), $0.ifUnchanged) }
 }

@@ -4,7 +4,7 @@ package import VaultCrypto
 internal import VaultFormat
 
 /// A value in the body of a message. Each value has one encoding.
-package protocol MessageValue {
+package protocol MessageValue: SendableMetatype {
     func write(to writer: inout MessageWriter)
 
     /// - Throws: an error for anything but the output of ``write(to:)``.
@@ -20,6 +20,12 @@ package struct MessageWriter {
 
     package mutating func put(_ value: some MessageValue) { value.write(to: &self) }
 
+    /// Writes one of several cases: its number, and its values in their order.
+    package mutating func put<each Value: MessageValue>(case number: UInt8, _ values: repeat each Value) {
+        put(number)
+        repeat (each values).write(to: &self)
+    }
+
     fileprivate mutating func append(_ integer: some FixedWidthInteger & UnsignedInteger & BitwiseCopyable) {
         body.append(integer: integer)
     }
@@ -33,7 +39,7 @@ package struct MessageWriter {
         }
     }
 
-    mutating func put(bytes: [UInt8]) {
+    fileprivate mutating func append(_ bytes: [UInt8]) {
         append(UInt32(bytes.count))
         body.append(bytes.span)
     }
@@ -59,8 +65,6 @@ package struct MessageReader {
         self.secrets = secrets
     }
 
-    init(_ frame: Frame) { self.init(frame.body, secrets: frame.secrets.first) }
-
     package mutating func read<Value: MessageValue>(_ type: Value.Type = Value.self) throws(MessageError) -> Value {
         try Value.read(from: &self)
     }
@@ -78,7 +82,7 @@ package struct MessageReader {
         return body.span.integer(at: range.lowerBound)
     }
 
-    mutating func bytes() throws(MessageError) -> [UInt8] {
+    fileprivate mutating func bytes() throws(MessageError) -> [UInt8] {
         let range = try run()
         return body.span.array(range)
     }
@@ -131,6 +135,27 @@ extension UInt16: MessageValue {}
 extension UInt32: MessageValue {}
 extension UInt64: MessageValue {}
 
+/// A number of something, which is never negative.
+extension Int: MessageValue {
+    package func write(to writer: inout MessageWriter) { writer.put(UInt64(self)) }
+
+    package static func read(from reader: inout MessageReader) throws(MessageError) -> Int {
+        guard let number = Int(exactly: try reader.read(UInt64.self)) else { throw .invalid }
+        return number
+    }
+}
+
+/// A finite number.
+extension Double: MessageValue {
+    package func write(to writer: inout MessageWriter) { writer.put(bitPattern) }
+
+    package static func read(from reader: inout MessageReader) throws(MessageError) -> Double {
+        let number = Double(bitPattern: try reader.read())
+        guard number.isFinite else { throw .invalid }
+        return number
+    }
+}
+
 extension Bool: MessageValue {
     package func write(to writer: inout MessageWriter) { writer.put(self ? 1 as UInt8 : 0) }
 
@@ -160,12 +185,10 @@ extension String: MessageValue {
 }
 
 extension Date: MessageValue {
-    package func write(to writer: inout MessageWriter) { writer.put(timeIntervalSinceReferenceDate.bitPattern) }
+    package func write(to writer: inout MessageWriter) { writer.put(timeIntervalSinceReferenceDate) }
 
     package static func read(from reader: inout MessageReader) throws(MessageError) -> Date {
-        let seconds = Double(bitPattern: try reader.read())
-        guard seconds.isFinite else { throw .invalid }
-        return Date(timeIntervalSinceReferenceDate: seconds)
+        Date(timeIntervalSinceReferenceDate: try reader.read())
     }
 }
 
@@ -188,11 +211,15 @@ extension Optional: MessageValue where Wrapped: MessageValue {
 
 extension Array: MessageValue where Element: MessageValue {
     package func write(to writer: inout MessageWriter) {
+        // Bytes at once have the form of bytes one by one. The type is the same.
+        if Element.self == UInt8.self { return writer.append(unsafe unsafeBitCast(self, to: [UInt8].self)) }
         writer.put(UInt32(count))
         for element in self { writer.put(element) }
     }
 
     package static func read(from reader: inout MessageReader) throws(MessageError) -> [Element] {
+        // The type is the same.
+        if Element.self == UInt8.self { return unsafe unsafeBitCast(try reader.bytes(), to: [Element].self) }
         var elements: [Element] = []
         for _ in 0..<(try reader.count()) { elements.append(try reader.read()) }
         return elements

@@ -21,9 +21,11 @@ protocol CommandVault: OpenVault, RefusalStore {
 }
 
 extension AgentClient: CommandVault {
-    func fleetLook() throws(VaultError) -> FleetLook { try fleet() }
+    func fleetLook() throws(VaultError) -> FleetLook { try value(of: FleetRequest()) }
 
-    func synced(withFingerprint: Bool) throws(VaultError) -> SyncResult { try sync(withFingerprint: withFingerprint) }
+    func synced(withFingerprint: Bool) throws(VaultError) -> SyncResult {
+        try value(of: SyncRequest(withFingerprint: withFingerprint))
+    }
 
     func checkAuditLog(in directory: FilePath) throws(VaultError) -> (entries: Int, firstChanged: Int?) {
         try checkAuditLog()

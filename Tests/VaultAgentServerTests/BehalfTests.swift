@@ -82,8 +82,8 @@ struct BehalfTests {
     func `a greeting for what is no process ends the connection`(_ process: UInt32) throws {
         let agent = try TestAgent()
         let hello = BehalfHelloRequest(
-            Greeting(vault: "", groups: nil, purpose: .reveal),
-            try #require(Behalf(process: 1, startTime: 2, sandbox: nil)))
+            greeting: Greeting(vault: "", groups: nil, purpose: .reveal),
+            behalf: try #require(Behalf(process: 1, startTime: 2, sandbox: nil)))
         var bytes = hello.frame(1).open
         let place = bytes.count - 12
         bytes.replaceSubrange(place..<place + 4, with: (0..<4).map { UInt8(truncatingIfNeeded: process >> (8 * $0)) })
@@ -96,7 +96,8 @@ struct BehalfTests {
     @Test func `a second greeting changes nobody's mind: it ends the connection`() throws {
         let agent = try TestAgent()
         let other = try OtherProcess()
-        let hello = BehalfHelloRequest(Greeting(vault: "", groups: nil, purpose: .reveal), try other.behalf)
+        let hello = BehalfHelloRequest(
+            greeting: Greeting(vault: "", groups: nil, purpose: .reveal), behalf: try other.behalf)
         for isFirst in [true, false] {
             let connection = try agent.connection()
             if isFirst {
@@ -116,12 +117,14 @@ struct BehalfTests {
         try agent.unlocked().add(.generic("s"))
         let requests: [any AgentRequest] = [
             StatusRequest(), CopyMatchingRequest(Query(.genericPassword)), LockRequest(), TurnRequest(),
-            StoreRequest([try .generic("t")], replacing: true, isLast: false), WatchRequest(nil, from: nil),
+            StoreRequest([try .generic("t")], replacing: true, isLast: false), WatchRequest(query: nil, sequence: nil),
         ]
         for request in requests {
             let other = try OtherProcess()
             let connection = try agent.connection()
-            connection.send(BehalfHelloRequest(Greeting(vault: "", groups: nil, purpose: .reveal), try other.behalf))
+            connection.send(
+                BehalfHelloRequest(
+                    greeting: Greeting(vault: "", groups: nil, purpose: .reveal), behalf: try other.behalf))
             #expect(try connection.reply() is StatusReply)
             other.end()
             connection.send(request, 2)

@@ -24,7 +24,7 @@ struct ConflictsTests {
         #expect(throws: VaultError.itemChanged) {
             try client.ask(
                 ResolveConflictRequest(
-                    StoredItem.Key(try #require(conflict.item.record)), field: "shadow", number: 1, time: 1))
+                    key: StoredItem.Key(try #require(conflict.item.record)), field: "shadow", number: 1, time: 1))
         }
         #expect(throws: VaultError.itemNotFound) { try client.resolve(conflict, keeping: 3) }
         let own = try #require(conflict.values.firstIndex { $0.secret?.text == "own" })

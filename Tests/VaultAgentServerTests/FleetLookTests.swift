@@ -52,7 +52,7 @@ struct FleetLookTests {
     @Test func `an agent says what it knows of a fleet, and that there is none`() throws {
         let agent = try TestAgent()
         let client = try agent.unlocked()
-        let look: FleetLook = try client.fleet()
+        let look: FleetLook = try client.value(of: FleetRequest())
         #expect(look.status == nil && look.failure == .notJoined && look.deviceNames.isEmpty)
     }
 

@@ -27,7 +27,7 @@ struct FollowingTests {
             while try !services(homes.clients[to]).contains("beside \(from)") { await changes[to].awaitAdded() }
         }
         #expect(try services(homes.clients[0]) == services(homes.clients[1]))
-        let following: [RemoteFollowing] = try #require(try homes.clients[0].following())
+        let following: [RemoteFollowing] = try #require(try homes.clients[0].value(of: FollowingRequest()))
         #expect(following.map(\.url.text) == ["file:///place"] && following[0].failure == nil)
     }
 
@@ -45,7 +45,7 @@ struct FollowingTests {
         try await homes.clients[0].add(.generic("a"))
         await changes.awaitAdded()
         for client in homes.clients + homes.clients {
-            let result: SyncResult = try client.sync(withFingerprint: false)
+            let result: SyncResult = try client.value(of: SyncRequest(withFingerprint: false))
             #expect(result.isWhole)
         }
         let before = try homes.clients[1].sequence
@@ -117,7 +117,7 @@ struct FollowingTests {
         while try !services(homes.clients[1]).contains("2") { await changes.awaitAdded() }
         homes.place.forgetLogs()
         for _ in 0..<3 { homes.place.awaitLook { homes.place.hint() } }
-        let following: [RemoteFollowing] = try homes.clients.flatMap { try $0.following() ?? [] }
+        let following: [RemoteFollowing] = try homes.clients.flatMap { try $0.value(of: FollowingRequest()) ?? [] }
         let mended = following.compactMap(\.mended)
         #expect(mended.contains { $0.alarm.kind == .rolledBack && $0.count > 0 })
         #expect(homes.said.count("file:///place: rolled back: a log had") >= 1)
@@ -128,17 +128,17 @@ struct FollowingTests {
         let homes = try Homes()
         for number in 0..<20 {
             try homes.clients[0].add(.generic("\(number)"))
-            let result: SyncResult = try homes.clients[0].sync(withFingerprint: false)
+            let result: SyncResult = try homes.clients[0].value(of: SyncRequest(withFingerprint: false))
             #expect(result.isWhole)
         }
-        let result: SyncResult = try homes.clients[1].sync(withFingerprint: false)
+        let result: SyncResult = try homes.clients[1].value(of: SyncRequest(withFingerprint: false))
         #expect(result.isWhole)
         #expect(try services(homes.clients[1]).count == 20)
     }
 
     @Test func `an agent that is not to sync does not say how it stands`() throws {
         let agent = try TestAgent()
-        let following: [RemoteFollowing]? = try agent.unlocked().following()
+        let following: [RemoteFollowing]? = try agent.unlocked().value(of: FollowingRequest())
         #expect(following == nil)
     }
 

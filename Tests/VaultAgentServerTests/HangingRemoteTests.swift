@@ -43,9 +43,9 @@ struct HangingRemoteTests {
             place.awaitHanging(1)
             try client.add(.generic("a"))
             #expect(try services(client) == ["a"])
-            let look: FleetLook = try client.fleet()
+            let look: FleetLook = try client.value(of: FleetRequest())
             #expect(look.status?.remotes.map(\.url.text) == ["file:///place"])
-            let following: [RemoteFollowing]? = try client.following()
+            let following: [RemoteFollowing]? = try client.value(of: FollowingRequest())
             #expect(following?.map(\.url.text) == ["file:///place"])
             try client.lock()
             #expect(try client.status().state == .locked)
@@ -63,16 +63,18 @@ struct HangingRemoteTests {
         let waiting = try waiting(18, in: homes.agents[0])
         homes.place.awaitHanging(1)
         for _ in 0..<20 {
-            let checks: [RemoteCheck] = try homes.clients[0].checkRemotes()
+            let checks: [RemoteCheck] = try homes.clients[0].value(of: CheckRemotesRequest())
             #expect(checks.map(\.url.text) == ["file:///place"])
             #expect(checks[0].failure == .store(.unreachable("file:///place: no answer in 0 s")))
         }
         homes.place.endHanging()
-        var checks: [RemoteCheck] = try homes.clients[0].checkRemotes()
-        while checks[0].failure != nil { checks = try homes.clients[0].checkRemotes() }
+        var checks: [RemoteCheck] = try homes.clients[0].value(of: CheckRemotesRequest())
+        while checks[0].failure != nil { checks = try homes.clients[0].value(of: CheckRemotesRequest()) }
         #expect(checks[0].mayRemove == true && !checks[0].isByTLS)
         try homes.clients[0].lock()
-        #expect(throws: VaultError.locked) { let _: [RemoteCheck] = try homes.clients[0].checkRemotes() }
+        #expect(throws: VaultError.locked) {
+            let _: [RemoteCheck] = try homes.clients[0].value(of: CheckRemotesRequest())
+        }
         withExtendedLifetime(waiting) {}
     }
 
@@ -86,13 +88,13 @@ struct HangingRemoteTests {
         _ = try other.greet()
         other.send(SyncRequest(withFingerprint: false), 2)
         homes.place.awaitHanging(2)
-        let removed: FleetChange = try client.fleetChange(RemoveRemoteRequest("file:///place"))
+        let removed: FleetChange = try client.value(of: RemoveRemoteRequest("file:///place"))
         #expect(removed.failure == nil)
         homes.place.endHanging()
         // Waits for the sync that hung.
-        let result: SyncResult = try client.sync(withFingerprint: false)
+        let result: SyncResult = try client.value(of: SyncRequest(withFingerprint: false))
         #expect(result.outcomes.isEmpty && result.failure == nil)
-        let look: FleetLook = try client.fleet()
+        let look: FleetLook = try client.value(of: FleetRequest())
         #expect(look.status?.remotes.count == 0)
     }
 
@@ -106,7 +108,7 @@ struct HangingRemoteTests {
             var next: Duration?
             // Repeats until no sync is under way or due soon.
             repeat {
-                let following: [RemoteFollowing]? = try client.following()
+                let following: [RemoteFollowing]? = try client.value(of: FollowingRequest())
                 next = following?.first?.next
             } while next ?? .zero < .seconds(1)
         }
@@ -129,9 +131,9 @@ struct HangingRemoteTests {
         homes.place.endHanging()
         while try client.status().state == .unlocked { _ = try? client.sequence }
         try client.unlock(with: .passphrase(new))
-        var result: SyncResult = try client.sync(withFingerprint: false)
-        while !result.isWhole { result = try client.sync(withFingerprint: false) }
-        let other: SyncResult = try homes.clients[1].sync(withFingerprint: false)
+        var result: SyncResult = try client.value(of: SyncRequest(withFingerprint: false))
+        while !result.isWhole { result = try client.value(of: SyncRequest(withFingerprint: false)) }
+        let other: SyncResult = try homes.clients[1].value(of: SyncRequest(withFingerprint: false))
         #expect(other.isWhole)
         #expect(try services(homes.clients[1]) == ["a", "b"])
     }
@@ -143,11 +145,11 @@ struct HangingRemoteTests {
         try client.add(.generic("a"))
         homes.place.awaitHanging(1)
         let place = RemotePlace(url: "file:///place", password: try Secret(text: "n3w"), authorities: "/ca")
-        let changed: FleetChange = try client.fleetChange(AddRemoteRequest(place))
+        let changed: FleetChange = try client.value(of: AddRemoteRequest(place))
         #expect(changed.failure == nil)
         homes.place.endHanging()
-        var result: SyncResult = try client.sync(withFingerprint: false)
-        while !result.isWhole { result = try client.sync(withFingerprint: false) }
+        var result: SyncResult = try client.value(of: SyncRequest(withFingerprint: false))
+        while !result.isWhole { result = try client.value(of: SyncRequest(withFingerprint: false)) }
         let vault = try agent.opened()
         let remotes = try Fleet(vault, environment: agent.environment).membership().remotes
         #expect(remotes.count == 1 && remotes[0].access.credentials.authorities == "/ca")
@@ -191,9 +193,9 @@ struct HangingRemoteTests {
         }
         try client.add(.generic("after"))
         homes.place.endHanging()
-        var result: SyncResult = try client.sync(withFingerprint: false)
-        while !result.isWhole { result = try client.sync(withFingerprint: false) }
-        let other: SyncResult = try homes.clients[1].sync(withFingerprint: false)
+        var result: SyncResult = try client.value(of: SyncRequest(withFingerprint: false))
+        while !result.isWhole { result = try client.value(of: SyncRequest(withFingerprint: false)) }
+        let other: SyncResult = try homes.clients[1].value(of: SyncRequest(withFingerprint: false))
         #expect(other.isWhole)
         #expect(try services(homes.clients[1]) == expected.sorted() && services(client) == expected.sorted())
         guard upkeep == .backUp || upkeep == .salvage else { return }
@@ -206,7 +208,7 @@ struct HangingRemoteTests {
         let homes = try Homes()
         let (agent, client) = (homes.agents[0], homes.clients[0])
         try client.add(.generic("a"))
-        let result: SyncResult = try client.sync(withFingerprint: false)
+        let result: SyncResult = try client.value(of: SyncRequest(withFingerprint: false))
         #expect(result.isWhole)
         let other = agent.directory.path.appending("w.vault")
         let stranger = try Vault.create(
@@ -220,8 +222,10 @@ struct HangingRemoteTests {
         }
         // The old vault's keys open nothing in the new one.
         #expect(throws: VaultError.self) { try client.add(.generic("b")) }
-        #expect(throws: VaultError.self) { let _: SyncResult = try client.sync(withFingerprint: false) }
-        let heard: SyncResult = try homes.clients[1].sync(withFingerprint: false)
+        #expect(throws: VaultError.self) {
+            let _: SyncResult = try client.value(of: SyncRequest(withFingerprint: false))
+        }
+        let heard: SyncResult = try homes.clients[1].value(of: SyncRequest(withFingerprint: false))
         #expect(heard.isWhole)
         #expect(try services(homes.clients[1]) == ["a"])
     }

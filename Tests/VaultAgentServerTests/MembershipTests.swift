@@ -21,7 +21,7 @@ struct MembershipTests {
 
     private func change<Request: AgentRequest>(
         _ client: AgentClient, _ request: Request
-    ) throws(VaultError) -> FleetChange where Request.Reply == SyncReply { try client.fleetChange(request) }
+    ) throws(VaultError) -> FleetChange where Request.Reply == SyncReply { try client.value(of: request) }
 
     /// Makes a folder, and agents whose vaults belong to no fleet.
     private func strangers(
@@ -65,7 +65,7 @@ struct MembershipTests {
             #expect(try connection.failure() == .locked, "\(type(of: request))")
         }
         #expect(try !attempt.poll())
-        let look: FleetLook = try client.fleet()
+        let look: FleetLook = try client.value(of: FleetRequest())
         #expect(look.status?.devices.map(\.name).sorted() == ["other", "own"])
         #expect(look.status?.remotes.map(\.url) == [pair.url] && look.status?.removals == [])
     }
@@ -108,7 +108,7 @@ struct MembershipTests {
         #expect(throws: VaultError.presenceRequired) { try change(client, FoundRequest(member, code: secret)) }
         #expect(throws: VaultError.presenceRequired) { try change(client, RecoverRequest(member, code: secret)) }
         #expect(throws: VaultError.presenceRequired) { try change(client, AskToJoinRequest(member, code: secret)) }
-        let look: FleetLook = try client.fleet()
+        let look: FleetLook = try client.value(of: FleetRequest())
         #expect(look.failure == .notJoined)
         try client.authenticate(with: agents[0].passphrase)
         #expect(try change(client, FoundRequest(member, code: secret)).name == "x")
@@ -181,7 +181,7 @@ struct MembershipTests {
         for (number, client) in clients.enumerated() { try client.add(.generic("\(number)")) }
         let recovery = try code()
         #expect(try change(clients[0], FoundRequest(member(url, "a"), code: nil)).failure == nil)
-        var look: FleetLook = try clients[0].fleet()
+        var look: FleetLook = try clients[0].value(of: FleetRequest())
         #expect(look.failure == .notJoined)
         #expect(try change(clients[0], FoundRequest(member(url, "a"), code: recovery.secret)).name == "a")
         #expect(try change(clients[1], RecoverRequest(member(url, "a"), code: recovery.secret)).name == "a 2")
@@ -205,7 +205,7 @@ struct MembershipTests {
         #expect(removed.outcomes.map(\.url) == [url] && removed.outcomes[0].error == nil)
         #expect(try change(clients[0], DeviceSecretsRequest("c")).secrets?.isRemoved == true)
         #expect(try clients[2].synced().outcomes.map(\.error) == [.removed])
-        look = try clients[0].fleet()
+        look = try clients[0].value(of: FleetRequest())
         #expect(look.status?.devices.map(\.name).sorted() == ["a", "a 2"])
     }
 

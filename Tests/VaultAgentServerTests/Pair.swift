@@ -95,7 +95,7 @@ final class Pair {
 
 extension AgentClient {
     func synced(withFingerprint: Bool = false) throws(VaultError) -> SyncResult {
-        try sync(withFingerprint: withFingerprint)
+        try value(of: SyncRequest(withFingerprint: withFingerprint))
     }
 }
 

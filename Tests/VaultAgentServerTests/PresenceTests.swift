@@ -152,7 +152,7 @@ struct PresenceTests {
         let door = FakeDoor(try agent.client())
         let connection = try agent.connection()
         #expect(try connection.greet() is StatusReply)
-        connection.send(AuthenticateRequest(reason: nil), 2)
+        connection.send(AuthenticateRequest(reason: nil, passphrase: nil), 2)
         let question = try door.question()
         connection.send(StatusRequest(), 3)
         #expect(connection.isClosed)

@@ -145,7 +145,9 @@ struct SandboxTests {
         #expect(Sandbox.atOnce(process.id) == nil && Sandbox.of(process.id) == .unnamed)
         let waiting = try (0..<16).map { _ in try agent.connection() }
         for connection in waiting {
-            connection.send(BehalfHelloRequest(Greeting(vault: "", groups: nil, purpose: .reveal), try process.behalf))
+            connection.send(
+                BehalfHelloRequest(
+                    greeting: Greeting(vault: "", groups: nil, purpose: .reveal), behalf: try process.behalf))
         }
         try agent.unlocked().add(.generic("s"))
         for connection in waiting {

@@ -183,15 +183,15 @@ struct SyncTests {
         let client = try pair.agent.unlocked()
         let second = RemoteURL(folder: pair.agent.directory.path.appending("second"))
         func add(_ url: String) throws -> FleetChange {
-            try client.fleetChange(AddRemoteRequest(RemotePlace(url: url)))
+            try client.value(of: AddRemoteRequest(RemotePlace(url: url)))
         }
         #expect(try add(second.text).failure == .store(.unreachable(second.folder.string)))
         try FileManager.default.createDirectory(atPath: second.folder.string, withIntermediateDirectories: true)
         #expect(try add(second.text).name == "own")
         #expect(try Set(client.synced().outcomes.map(\.url)) == [pair.url, second])
-        var removed: FleetChange = try client.fleetChange(RemoveRemoteRequest(second.text))
+        var removed: FleetChange = try client.value(of: RemoveRemoteRequest(second.text))
         #expect(removed.failure == nil)
-        removed = try client.fleetChange(RemoveRemoteRequest(second.text))
+        removed = try client.value(of: RemoveRemoteRequest(second.text))
         #expect(removed.failure == .noSuchRemote)
         #expect(try client.synced().outcomes.map(\.url) == [pair.url])
         guard case .url? = try add("nonsense").failure else {
@@ -210,16 +210,16 @@ struct SyncTests {
         let attempt = try Fleet(third, environment: environment).requestToJoin(
             pair.url, deviceName: "third")
         func approve(_ code: Secret, _ role: UInt8) throws -> FleetChange {
-            try client.fleetChange(ApproveRequest(code: code, role: role))
+            try client.value(of: ApproveRequest(code: code, role: role))
         }
         #expect(try approve(try Secret(text: "short"), 2).failure == .noAnswer)
         #expect(try approve(try RecoveryCode(SystemRandom()).secret, 2).failure == .noAnswer)
         #expect(try approve(attempt.code.secret, 9).failure == .noSuchDevice)
-        let asking: FleetChange = try client.fleetChange(AskingDeviceRequest(attempt.code.secret))
+        let asking: FleetChange = try client.value(of: AskingDeviceRequest(attempt.code.secret))
         #expect(asking.name == "third")
         #expect(try approve(attempt.code.secret, 2).device?.role == .writer)
         #expect(try attempt.poll())
-        let look: FleetLook = try client.fleet()
+        let look: FleetLook = try client.value(of: FleetRequest())
         #expect(look.status?.devices.map(\.name).sorted() == ["other", "own", "third"])
     }
 

@@ -94,14 +94,14 @@ struct WatchTests {
         let client = try agent.unlocked()
         let connection = try agent.connection()
         #expect(try connection.greet() is StatusReply)
-        connection.send(WatchRequest(nil, from: nil), 2)
+        connection.send(WatchRequest(query: nil, sequence: nil), 2)
         #expect(try connection.reply() is ChangesReply)
         connection.send(StatusRequest(), 3)
         #expect(try connection.reply() == nil)
         // A request number cannot be used twice either.
         let other = try agent.connection()
         #expect(try other.greet() is StatusReply)
-        for _ in 0..<2 { other.send(WatchRequest(nil, from: nil), 2) }
+        for _ in 0..<2 { other.send(WatchRequest(query: nil, sequence: nil), 2) }
         #expect(try other.reply() is ChangesReply)
         #expect(try other.reply() == nil)
         try client.add(.generic("s"))
@@ -143,7 +143,7 @@ struct WatchTests {
         let connection = try agent.connection()
         #expect(try connection.greet(["default"]) is StatusReply)
         for number: UInt32 in 2...3 {
-            connection.send(WatchRequest(query, from: nil), number)
+            connection.send(WatchRequest(query: query, sequence: nil), number)
             #expect(try connection.reply() is ChangesReply)
         }
         connection.send(UnwatchRequest(2), 4)

@@ -59,7 +59,7 @@ enum FuzzedMessage {
                 Behalf(process: .max, startTime: .max, sandbox: ""),
             ].compactMap { $0 }
             let behalf = others.map { other in
-                BehalfHelloRequest(Greeting(vault: "/v", groups: ["*"], purpose: .use), other)
+                BehalfHelloRequest(greeting: Greeting(vault: "/v", groups: ["*"], purpose: .use), behalf: other)
             }
             let (question, ticket) = (QuestionID.random(SeededRandom("q")), Ticket.random(SeededRandom("t")))
             let answers: [PersonAnswer] = [.passphrase(try .of("pass")), .dismissed, .unanswered, .unavailable]
@@ -67,7 +67,7 @@ enum FuzzedMessage {
             bounded.face = .program(["k": "v", "b": ""])
             (bounded.presence, bounded.leavesKeysClosed, bounded.findsIdentities) = (.leftOut, true, true)
             let presence: [any AgentRequest] =
-                answers.map { AnswerRequest(question, $0) } + [
+                answers.map { AnswerRequest(question: question, answer: $0) } + [
                     AuthenticateRequest(reason: "r\u{202E}\n", passphrase: nil),
                     AuthenticateRequest(reason: nil, passphrase: try .of("pass")), PresentRequest(ticket),
                     QuestionsRequest(), CopyMatchingRequest(bounded),
@@ -77,24 +77,26 @@ enum FuzzedMessage {
                 HelloRequest(Greeting(vault: "", groups: nil, purpose: .reveal)),
                 ProgramHelloRequest(Greeting(vault: "/v", groups: ["program"], purpose: .reveal)),
                 StatusRequest(), TurnRequest(), LockRequest(), AddRequest(item), SetRequest(bare),
-                ReplaceRequest(item, sameAs: ["k": "v", "b": ""]), ReplaceRequest(bare, sameAs: nil),
+                ReplaceRequest(item: item, attributes: ["k": "v", "b": ""]),
+                ReplaceRequest(item: bare, attributes: nil),
                 CopyMatchingRequest(query), CopyMatchingRequest(Query(persistentReference: [1, 2])),
-                UpdateRequest(Query(.key), changes), DeleteRequest(Query(.certificate, label: "x")),
+                UpdateRequest(query: Query(.key), changes: changes), DeleteRequest(Query(.certificate, label: "x")),
                 StoreRequest([bare, item], replacing: true, deleting: [query, Query(.key)], isLast: false),
-                SecretRequest(key, field: nil), SecretRequest(key, field: "otp"), RefusalRequest(key, isNew: true),
+                SecretRequest(item: key, field: nil), SecretRequest(item: key, field: "otp"),
+                RefusalRequest(item: key, isNew: true),
                 CompactRequest(),
                 VerifyRequest(deep: true), AuditRequest(),
-                VersionsRequest(Query(.genericPassword, service: "s"), deleted: true),
-                UndoRequest(key, to: 4), UndoRequest(key, to: nil), RestoreRequest(key),
+                VersionsRequest(query: Query(.genericPassword, service: "s"), deleted: true),
+                UndoRequest(key: key, version: 4), UndoRequest(key: key, version: nil), RestoreRequest(key),
                 ForgetRequest("g"),
                 DeviceIdentifierRequest(name: "com.example", thisDeviceOnly: true, reset: false),
                 DeviceIdentifierRequest(name: "", thisDeviceOnly: false, reset: true), LockedCountRequest(query),
-                WatchRequest(query, from: 7), WatchRequest(nil, from: nil), SequenceRequest(),
+                WatchRequest(query: query, sequence: 7), WatchRequest(query: nil, sequence: nil), SequenceRequest(),
                 IdleLimitRequest(600), StopRequest(), SyncRequest(withFingerprint: true),
                 SyncRequest(withFingerprint: false), FleetRequest(), HasConflictRequest(key),
                 HistoryLimitRequest(nil), HistoryLimitRequest(1000), DeletedItemsLimitRequest(nil),
                 DeletedItemsLimitRequest(0), UnwatchRequest(7),
-                PurgeHistoryRequest([query, query], onlyDeleted: true),
+                PurgeHistoryRequest(queries: [query, query], onlyDeleted: true),
             ]
         }
     }

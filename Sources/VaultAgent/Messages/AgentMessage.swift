@@ -22,13 +22,40 @@ package protocol AgentRequest: AgentMessage {
 /// A reply of an agent.
 package protocol AgentReply: AgentMessage {}
 
-/// A message without a body.
-package protocol EmptyMessage: AgentMessage {
+extension AgentRequest {
+    package static var onlyReads: Bool { false }
+}
+
+/// A request without a body.
+protocol EmptyRequest: AgentRequest {
     init()
 }
 
-/// A message whose body is one value.
-package protocol ValueMessage: AgentMessage {
+extension EmptyRequest {
+    package func write(to writer: inout MessageWriter) {}
+
+    package init(from reader: inout MessageReader) { self.init() }
+}
+
+/// A request whose body is one value.
+protocol ValueRequest: AgentRequest {
+    associatedtype Value: MessageValue
+
+    var value: Value { get }
+
+    init(value: Value)
+}
+
+extension ValueRequest {
+    init(_ value: Value) { self.init(value: value) }
+
+    package func write(to writer: inout MessageWriter) { writer.put(value) }
+
+    package init(from reader: inout MessageReader) throws(MessageError) { self.init(try reader.read()) }
+}
+
+/// A reply whose body is one value.
+protocol ValueReply: AgentReply {
     associatedtype Value: MessageValue
 
     var value: Value { get }
@@ -36,17 +63,7 @@ package protocol ValueMessage: AgentMessage {
     init(_ value: Value)
 }
 
-extension AgentRequest {
-    package static var onlyReads: Bool { false }
-}
-
-extension EmptyMessage {
-    package func write(to writer: inout MessageWriter) {}
-
-    package init(from reader: inout MessageReader) { self.init() }
-}
-
-extension ValueMessage {
+extension ValueReply {
     package func write(to writer: inout MessageWriter) { writer.put(value) }
 
     package init(from reader: inout MessageReader) throws(MessageError) { self.init(try reader.read()) }
@@ -63,7 +80,7 @@ extension AgentMessage {
     ///   more behind the known parts.
     package init(_ frame: Frame) throws(MessageError) {
         guard frame.kind == Self.kind else { throw .invalid }
-        var reader = MessageReader(frame)
+        var reader = MessageReader(frame.body, secrets: frame.secrets.first)
         try self.init(from: &reader)
         if frame.version == Frame.version { try reader.end() }
     }

@@ -4,81 +4,49 @@ package import VaultCrypto
 
 /// Requests a ticket. The agent grants it after a person has given the vault's passphrase, either to a door, which
 /// shows the requesting program, or to the client itself.
-package struct AuthenticateRequest: AgentRequest {
+package struct AuthenticateRequest: AgentRequest, Formed {
     package typealias Reply = TicketReply
     package static let kind: UInt8 = 29
+    package static let form = MessageForm(Self.init) { ($0.reason, $0.passphrase) }
     /// The program's explanation for the person.
     package let reason: String?
     /// `nil` if a door is to ask for the passphrase.
     package let passphrase: Passphrase?
-
-    package init(reason: String?, passphrase: Passphrase? = nil) {
-        self.reason = reason
-        self.passphrase = passphrase
-    }
-
-    package func write(to writer: inout MessageWriter) {
-        writer.put(reason)
-        writer.put(passphrase)
-    }
-
-    package init(from reader: inout MessageReader) throws(MessageError) {
-        reason = try reader.read()
-        passphrase = try reader.read()
-    }
 }
 
 /// Presents a ticket for the next request of this connection.
-package struct PresentRequest: AgentRequest, ValueMessage {
+package struct PresentRequest: ValueRequest {
     package typealias Reply = DoneReply
     package static let kind: UInt8 = 30
     package let value: Ticket
-
-    package init(_ value: Ticket) { self.value = value }
 }
 
 /// A door's offer to ask people. The first reply accepts the offer; later ones bring questions and withdrawals, as long
 /// as the connection lasts. No other request is possible on the connection.
-package struct QuestionsRequest: AgentRequest, EmptyMessage {
+package struct QuestionsRequest: EmptyRequest {
     package typealias Reply = QuestionReply
     package static let kind: UInt8 = 31
-
-    package init() {}
 }
 
 /// A person's answer to a door. After a wrong passphrase there may be another answer.
-package struct AnswerRequest: AgentRequest {
+package struct AnswerRequest: AgentRequest, Formed {
     package typealias Reply = DoneReply
     package static let kind: UInt8 = 32
+    package static let form = MessageForm(Self.init) { ($0.question, $0.answer) }
     /// The identifier of the question, 16 bytes.
     package let question: QuestionID
     package let answer: PersonAnswer
-
-    package init(_ question: QuestionID, _ answer: PersonAnswer) {
-        self.question = question
-        self.answer = answer
-    }
-
-    package func write(to writer: inout MessageWriter) {
-        writer.put(question)
-        writer.put(answer)
-    }
-
-    package init(from reader: inout MessageReader) throws(MessageError) {
-        question = try reader.read()
-        answer = try reader.read()
-    }
 }
 
 /// The ticket, after a person has given the passphrase.
-package struct TicketReply: AgentReply, ValueMessage {
+package struct TicketReply: ValueReply {
     package static let kind: UInt8 = 139
     package let value: Ticket
 
     package init(_ value: Ticket) { self.value = value }
 }
 
-package struct QuestionReply: AgentReply, ValueMessage {
+package struct QuestionReply: ValueReply {
     package static let kind: UInt8 = 140
     /// `nil` if the offer was accepted.
     package let value: QuestionEvent?
@@ -87,35 +55,35 @@ package struct QuestionReply: AgentReply, ValueMessage {
 }
 
 /// 16 random bytes that a client presents on the connection on which it received them.
-package struct Ticket: Sendable {
+package struct Ticket: RandomBytes {
     package let bytes: [UInt8]
 
-    package static func random(_ source: any RandomSource) -> Ticket { Ticket(unchecked: source.bytes(16)) }
-
-    private init(unchecked bytes: [UInt8]) { self.bytes = bytes }
-
-    /// Fails unless there are 16 bytes.
-    package init?(_ bytes: [UInt8]) {
-        guard bytes.count == 16 else { return nil }
-        self.bytes = bytes
-    }
+    package init(bytes: [UInt8]) { self.bytes = bytes }
 
     package func isEqual(to other: Ticket) -> Bool { isEqualInConstantTime(bytes.span, other.bytes.span) }
 }
 
 /// 16 random bytes, which only the asking door receives.
-package struct QuestionID: Hashable, Sendable {
+package struct QuestionID: Hashable, RandomBytes {
     package let bytes: [UInt8]
 
-    package static func random(_ source: any RandomSource) -> QuestionID { QuestionID(unchecked: source.bytes(16)) }
+    package init(bytes: [UInt8]) { self.bytes = bytes }
+}
 
-    private init(unchecked bytes: [UInt8]) { self.bytes = bytes }
+/// 16 random bytes.
+package protocol RandomBytes: MessageValue, Formed, Sendable {
+    var bytes: [UInt8] { get }
 
-    /// Fails unless there are 16 bytes.
-    package init?(_ bytes: [UInt8]) {
-        guard bytes.count == 16 else { return nil }
-        self.bytes = bytes
+    /// - Parameter bytes: 16 bytes.
+    init(bytes: [UInt8])
+}
+
+extension RandomBytes {
+    package static var form: MessageForm<Self> {
+        MessageForm(checking: { $0.count == 16 ? Self(bytes: $0) : nil }) { $0.bytes }
     }
+
+    package static func random(_ source: any RandomSource) -> Self { Self(bytes: source.bytes(16)) }
 }
 
 /// The content of a door's question to a person. Nothing in it is proven.
@@ -164,50 +132,18 @@ extension Passphrase: MessageValue {
     }
 }
 
-extension Ticket: MessageValue {
-    package func write(to writer: inout MessageWriter) { writer.put(bytes: bytes) }
-
-    package static func read(from reader: inout MessageReader) throws(MessageError) -> Ticket {
-        guard let ticket = Ticket(try reader.bytes()) else { throw .invalid }
-        return ticket
-    }
-}
-
-extension QuestionID: MessageValue {
-    package func write(to writer: inout MessageWriter) { writer.put(bytes: bytes) }
-
-    package static func read(from reader: inout MessageReader) throws(MessageError) -> QuestionID {
-        guard let id = QuestionID(try reader.bytes()) else { throw .invalid }
-        return id
-    }
-}
-
-extension PersonQuestion: MessageValue {
-    package func write(to writer: inout MessageWriter) {
-        writer.put(id)
-        writer.put(UInt32(bitPattern: process))
-        writer.put(program)
-        writer.put(reason)
-    }
-
-    package static func read(from reader: inout MessageReader) throws(MessageError) -> PersonQuestion {
-        let (id, process): (QuestionID, UInt32) = (try reader.read(), try reader.read())
-        let (program, reason): (String, String) = (try reader.read(), try reader.read())
+extension PersonQuestion: MessageValue, Formed {
+    package static let form = MessageForm<Self>(checking: { id, process, program, reason in
         let question = PersonQuestion(id, process: Int32(bitPattern: process), program: program, reason: reason)
-        guard question.program == program, question.reason == reason else { throw .invalid }
-        return question
-    }
+        return question.program == program && question.reason == reason ? question : nil
+    }) { ($0.id, UInt32(bitPattern: $0.process), $0.program, $0.reason) }
 }
 
 extension QuestionEvent: MessageValue {
     package func write(to writer: inout MessageWriter) {
         switch self {
-        case .asked(let question):
-            writer.put(1 as UInt8)
-            writer.put(question)
-        case .withdrawn(let id):
-            writer.put(2 as UInt8)
-            writer.put(id)
+        case .asked(let question): writer.put(case: 1, question)
+        case .withdrawn(let id): writer.put(case: 2, id)
         }
     }
 
@@ -223,12 +159,10 @@ extension QuestionEvent: MessageValue {
 extension PersonAnswer: MessageValue {
     package func write(to writer: inout MessageWriter) {
         switch self {
-        case .passphrase(let passphrase):
-            writer.put(1 as UInt8)
-            writer.put(passphrase)
-        case .dismissed: writer.put(2 as UInt8)
-        case .unanswered: writer.put(3 as UInt8)
-        case .unavailable: writer.put(4 as UInt8)
+        case .passphrase(let passphrase): writer.put(case: 1, passphrase)
+        case .dismissed: writer.put(case: 2)
+        case .unanswered: writer.put(case: 3)
+        case .unavailable: writer.put(case: 4)
         }
     }
 

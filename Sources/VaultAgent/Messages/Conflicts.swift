@@ -6,18 +6,16 @@ internal import VaultFormat
 // Conflicts, and their resolution.
 
 /// Requests the conflicts that a person has to resolve, with their secrets.
-package struct ConflictsRequest: AgentRequest, ValueMessage {
+package struct ConflictsRequest: ValueRequest {
     package typealias Reply = ConflictReply
     package static let kind: UInt8 = 45
     package static let onlyReads = true
     /// Whether the secrets are shown to a person.
     package let value: Bool
-
-    package init(_ value: Bool) { self.value = value }
 }
 
 /// A conflict, followed by others; `nil` after the last one.
-package struct ConflictReply: AgentReply, ValueMessage {
+package struct ConflictReply: ValueReply {
     package static let kind: UInt8 = 141
     package let value: StoredConflict?
 
@@ -25,38 +23,25 @@ package struct ConflictReply: AgentReply, ValueMessage {
 }
 
 /// Keeps one value of a conflict.
-package struct ResolveConflictRequest: AgentRequest {
+package struct ResolveConflictRequest: AgentRequest, Formed {
     package typealias Reply = DoneReply
     package static let kind: UInt8 = 46
+    package static let form = MessageForm(Self.init) { ($0.key, $0.field, $0.number, $0.time) }
     package let key: StoredItem.Key
     package let field: String
     /// The number of the value, from 1.
     package let number: UInt32
     /// The time of that value, in seconds since 2001-01-01T00:00:00Z: another value may have its number meanwhile.
     package let time: Double
-
-    package init(_ key: StoredItem.Key, field: String, number: UInt32, time: Double) {
-        (self.key, self.field, self.number, self.time) = (key, field, number, time)
-    }
-
-    package func write(to writer: inout MessageWriter) {
-        writer.put(key)
-        writer.put(field)
-        writer.put(number)
-        writer.put(time.bitPattern)
-    }
-
-    package init(from reader: inout MessageReader) throws(MessageError) {
-        self.init(
-            try reader.read(), field: try reader.read(), number: try reader.read(),
-            time: Double(bitPattern: try reader.read()))
-    }
 }
 
 /// The encoded form of a conflict.
-package struct StoredConflict: MessageValue, Sendable {
-    private struct Value: MessageValue, Sendable {
-        let log: String
+package struct StoredConflict: MessageValue, Formed, Sendable {
+    private struct Value: MessageValue, Formed, Sendable {
+        static let form = MessageForm(Self.init) {
+            ($0.log, $0.time, $0.text, $0.secret, $0.isRemoval, $0.item, $0.isHereOnly)
+        }
+        let log: LogID
         let time: UInt64
         let text: String?
         let secret: Secret?
@@ -64,38 +49,12 @@ package struct StoredConflict: MessageValue, Sendable {
         let item: StoredItem?
         let isHereOnly: Bool
 
-        func write(to writer: inout MessageWriter) {
-            writer.put(log)
-            writer.put(time)
-            writer.put(text)
-            writer.put(secret)
-            writer.put(isRemoval)
-            writer.put(item)
-            writer.put(isHereOnly)
-        }
-
-        static func read(from reader: inout MessageReader) throws(MessageError) -> Value {
-            let log: String = try reader.read()
-            guard let name = Bytes16(text: log), name.text == log else { throw .invalid }
-            return Value(
-                log: log, time: try reader.read(), text: try reader.read(), secret: try reader.read(),
-                isRemoval: try reader.read(), item: try reader.read(), isHereOnly: try reader.read())
-        }
     }
 
+    package static let form = MessageForm(Self.init(item:field:values:)) { ($0.item, $0.field, $0.values) }
     private let item: StoredItem
     private let field: String
     private let values: [Value]
-
-    package func write(to writer: inout MessageWriter) {
-        writer.put(item)
-        writer.put(field)
-        writer.put(values)
-    }
-
-    package static func read(from reader: inout MessageReader) throws(MessageError) -> StoredConflict {
-        StoredConflict(item: try reader.read(), field: try reader.read(), values: try reader.read())
-    }
 
     private init(item: StoredItem, field: String, values: [Value]) {
         (self.item, self.field, self.values) = (item, field, values)
@@ -108,7 +67,7 @@ package struct StoredConflict: MessageValue, Sendable {
             item: item, field: conflict.field,
             values: conflict.values.map { value in
                 Value(
-                    log: value.log.text, time: value.time.bitPattern, text: value.text, secret: value.secret,
+                    log: value.log, time: value.time.bitPattern, text: value.text, secret: value.secret,
                     isRemoval: value.isRemoval, item: value.item.flatMap { StoredItem($0) },
                     isHereOnly: value.isHereOnly)
             })
@@ -125,12 +84,11 @@ package struct StoredConflict: MessageValue, Sendable {
         guard let item = Item(item, client) else { return nil }
         var opened: [ItemConflict.Value] = []
         for value in values {
-            guard let log = Bytes16(text: value.log) else { return nil }
             let rival = value.item.flatMap { Item($0, client) }
             guard (rival == nil) == (value.item == nil) else { return nil }
             opened.append(
                 ItemConflict.Value(
-                    log: log, time: Double(bitPattern: value.time), text: value.text, secret: value.secret,
+                    log: value.log, time: Double(bitPattern: value.time), text: value.text, secret: value.secret,
                     isRemoval: value.isRemoval, item: rival, isHereOnly: value.isHereOnly))
         }
         return ItemConflict(item: item, field: field, values: opened)
@@ -161,7 +119,7 @@ extension AgentClient {
         }
         _ = try ask(
             ResolveConflictRequest(
-                StoredItem.Key(record), field: conflict.field, number: UInt32(number),
+                key: StoredItem.Key(record), field: conflict.field, number: UInt32(number),
                 time: conflict.values[number - 1].time))
     }
 }

@@ -3,30 +3,13 @@ public import FoundationEssentials
 public import Vault
 
 /// Requests the identifier of the device under a name. A missing identifier is made, and a reset makes a new one.
-package struct DeviceIdentifierRequest: AgentRequest {
+package struct DeviceIdentifierRequest: AgentRequest, Formed {
     package typealias Reply = IdentifierReply
     package static let kind: UInt8 = 21
+    package static let form = MessageForm(Self.init) { ($0.name, $0.thisDeviceOnly, $0.reset) }
     package let name: String
     package let thisDeviceOnly: Bool
     package let reset: Bool
-
-    package init(name: String, thisDeviceOnly: Bool, reset: Bool) {
-        self.name = name
-        self.thisDeviceOnly = thisDeviceOnly
-        self.reset = reset
-    }
-
-    package func write(to writer: inout MessageWriter) {
-        writer.put(name)
-        writer.put(thisDeviceOnly)
-        writer.put(reset)
-    }
-
-    package init(from reader: inout MessageReader) throws(MessageError) {
-        name = try reader.read()
-        thisDeviceOnly = try reader.read()
-        reset = try reader.read()
-    }
 }
 
 extension AgentClient {

@@ -5,22 +5,18 @@ package import VaultFormat
 public import VaultStorage
 
 /// Requests the agent's status. Only this request does not count as use.
-package struct StatusRequest: AgentRequest, EmptyMessage {
+package struct StatusRequest: EmptyRequest {
     package typealias Reply = StatusReply
     package static let kind: UInt8 = 2
     package static let onlyReads = true
-
-    package init() {}
 }
 
 /// Waits until no other client is asking a person for the passphrase. The reply tells whether the vault still has to be
 /// unlocked.
-package struct TurnRequest: AgentRequest, EmptyMessage {
+package struct TurnRequest: EmptyRequest {
     package typealias Reply = StatusReply
     package static let kind: UInt8 = 3
     package static let onlyReads = true
-
-    package init() {}
 }
 
 package struct UnlockRequest: AgentRequest {
@@ -43,28 +39,22 @@ package struct UnlockRequest: AgentRequest {
     }
 }
 
-package struct LockRequest: AgentRequest, EmptyMessage {
+package struct LockRequest: EmptyRequest {
     package typealias Reply = DoneReply
     package static let kind: UInt8 = 5
-
-    package init() {}
 }
 
 /// Ends the agent.
-package struct StopRequest: AgentRequest, EmptyMessage {
+package struct StopRequest: EmptyRequest {
     package typealias Reply = DoneReply
     package static let kind: UInt8 = 16
-
-    package init() {}
 }
 
-package struct IdleLimitRequest: AgentRequest, ValueMessage {
+package struct IdleLimitRequest: ValueRequest {
     package typealias Reply = DoneReply
     package static let kind: UInt8 = 23
     /// The idle time in seconds after which the agent locks; 0: never.
     package let value: UInt32
-
-    package init(_ value: UInt32) { self.value = value }
 }
 
 extension KeySlot.Kind: MessageValue {}

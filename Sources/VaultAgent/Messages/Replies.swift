@@ -5,21 +5,25 @@ package import VaultCrypto
 package import VaultStorage
 
 /// The request was carried out.
-package struct DoneReply: AgentReply, EmptyMessage {
+package struct DoneReply: AgentReply {
     package static let kind: UInt8 = 128
 
     package init() {}
+
+    package func write(to writer: inout MessageWriter) {}
+
+    package init(from reader: inout MessageReader) {}
 }
 
 /// The request was not carried out, for the given reason.
-package struct FailureReply: AgentReply, ValueMessage {
+package struct FailureReply: ValueReply {
     package static let kind: UInt8 = 129
     package let value: VaultError
 
     package init(_ value: VaultError) { self.value = value }
 }
 
-package struct StatusReply: AgentReply, ValueMessage {
+package struct StatusReply: ValueReply {
     package static let kind: UInt8 = 130
     package let value: AgentStatus
 
@@ -27,20 +31,20 @@ package struct StatusReply: AgentReply, ValueMessage {
 }
 
 /// A number of items.
-package struct CountReply: AgentReply {
+package struct CountReply: AgentReply, Formed {
     package static let kind: UInt8 = 131
+    package static let form = MessageForm(Self.init(count:)) { $0.count }
     package let count: UInt64
 
+    private init(count: UInt64) { self.count = count }
+
     package init(_ count: Int) { self.count = UInt64(count) }
-
-    package func write(to writer: inout MessageWriter) { writer.put(count) }
-
-    package init(from reader: inout MessageReader) throws(MessageError) { count = try reader.read() }
 }
 
 /// Items, or a part of them.
-package struct ItemsReply: AgentReply {
+package struct ItemsReply: AgentReply, Formed {
     package static let kind: UInt8 = 132
+    package static let form = MessageForm(Self.init) { ($0.items, $0.isLast) }
     package let items: [StoredItem]
     package let isLast: Bool
 
@@ -48,86 +52,46 @@ package struct ItemsReply: AgentReply {
         self.items = items
         self.isLast = isLast
     }
-
-    package func write(to writer: inout MessageWriter) {
-        writer.put(items)
-        writer.put(isLast)
-    }
-
-    package init(from reader: inout MessageReader) throws(MessageError) {
-        items = try reader.read()
-        isLast = try reader.read()
-    }
 }
 
 /// The secret of an item; `nil` if it has none.
-package struct SecretReply: AgentReply, ValueMessage {
+package struct SecretReply: ValueReply {
     package static let kind: UInt8 = 133
     package let value: Secret?
 
     package init(_ value: Secret?) { self.value = value }
 }
 
-package struct VerificationReply: AgentReply {
+package struct VerificationReply: ValueReply {
     package static let kind: UInt8 = 134
-    package let result: Verification
+    package let value: Verification
 
-    package init(_ result: Verification) { self.result = result }
+    package init(_ value: Verification) { self.value = value }
+}
 
-    package func write(to writer: inout MessageWriter) {
-        for number in [
-            result.items, result.versions, result.values, result.opened, result.commits, result.foreign,
-            result.unfinishedBytes, result.invalidMarks,
-        ] {
-            writer.put(UInt64(number))
-        }
-    }
-
-    package init(from reader: inout MessageReader) throws(MessageError) {
-        func number() throws(MessageError) -> Int {
-            guard let number = Int(exactly: try reader.read() as UInt64) else { throw .invalid }
-            return number
-        }
-        result = Verification(
-            items: try number(), versions: try number(), values: try number(), opened: try number(),
-            commits: try number(), foreign: try number(), unfinishedBytes: try number(), invalidMarks: try number())
+extension Verification: MessageValue, Formed {
+    package static let form = MessageForm(Self.init) {
+        ($0.items, $0.versions, $0.values, $0.opened, $0.commits, $0.foreign, $0.unfinishedBytes, $0.invalidMarks)
     }
 }
 
-package struct AuditReply: AgentReply {
+package struct AuditReply: AgentReply, Formed {
     package static let kind: UInt8 = 135
+    package static let form = MessageForm(Self.init) { ($0.entries, $0.firstChanged) }
     /// The number of entries of the audit log, and the number of the first altered one.
-    package let entries: UInt64
-    package let firstChanged: UInt64?
+    package let entries: Int
+    package let firstChanged: Int?
 
-    package init(entries: Int, firstChanged: Int?) {
-        self.entries = UInt64(entries)
-        self.firstChanged = firstChanged.map { UInt64($0) }
-    }
-
-    package func write(to writer: inout MessageWriter) {
-        writer.put(entries)
-        writer.put(firstChanged)
-    }
-
-    package init(from reader: inout MessageReader) throws(MessageError) {
-        entries = try reader.read()
-        firstChanged = try reader.read()
-    }
+    package init(entries: Int, firstChanged: Int?) { (self.entries, self.firstChanged) = (entries, firstChanged) }
 }
 
 /// The identifier of the device.
-package struct IdentifierReply: AgentReply {
+package struct IdentifierReply: AgentReply, Formed {
     package static let kind: UInt8 = 136
+    package static let form = MessageForm<Self>(checking: { text in
+        UUID(uuidString: text).flatMap { $0.uuidString == text ? Self($0) : nil }
+    }) { $0.identifier.uuidString }
     package let identifier: UUID
 
     package init(_ identifier: UUID) { self.identifier = identifier }
-
-    package func write(to writer: inout MessageWriter) { writer.put(identifier.uuidString) }
-
-    package init(from reader: inout MessageReader) throws(MessageError) {
-        let text: String = try reader.read()
-        guard let identifier = UUID(uuidString: text), identifier.uuidString == text else { throw .invalid }
-        self.identifier = identifier
-    }
 }

@@ -1,23 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-package import Vault
+internal import Vault
 
 /// Syncs the vault with the remotes of its fleet.
-package struct SyncRequest: AgentRequest {
+package struct SyncRequest: AgentRequest, Formed {
     package typealias Reply = SyncReply
     package static let kind: UInt8 = 27
+    package static let form = MessageForm(Self.init) { $0.withFingerprint }
     /// Whether the result includes the fingerprint that people compare.
     package let withFingerprint: Bool
 
     package init(withFingerprint: Bool) { self.withFingerprint = withFingerprint }
-
-    package func write(to writer: inout MessageWriter) { writer.put(withFingerprint) }
-
-    package init(from reader: inout MessageReader) throws(MessageError) { withFingerprint = try reader.read() }
 }
 
 /// The result of a sync, the state of a fleet, or a part of either; further replies have the rest.
-package struct SyncReply: AgentReply {
+package struct SyncReply: AgentReply, Formed {
     package static let kind: UInt8 = 138
+    package static let form = MessageForm(Self.init) { ($0.part, $0.isLast) }
     package let part: [UInt8]
     package let isLast: Bool
 
@@ -46,23 +44,5 @@ package struct SyncReply: AgentReply {
             try reader.end()
             return value
         } catch { throw .agent(.protocolViolation) }
-    }
-
-    package func write(to writer: inout MessageWriter) {
-        writer.put(bytes: part)
-        writer.put(isLast)
-    }
-
-    package init(from reader: inout MessageReader) throws(MessageError) {
-        part = try reader.bytes()
-        isLast = try reader.read()
-    }
-}
-
-extension AgentClient {
-    /// - Returns: the type of the module that syncs.
-    /// - Throws: `.agent(.protocolViolation)`, also if the agent is older than the message.
-    package func sync<Result: MessageValue>(withFingerprint: Bool) throws(VaultError) -> Result {
-        try SyncReply.value(of: try exchange([SyncRequest(withFingerprint: withFingerprint)], until: \.isLast))
     }
 }

@@ -3,35 +3,26 @@ public import Vault
 public import VaultStorage
 
 /// Rewrites the file without deleted and replaced data that no history keeps.
-package struct CompactRequest: AgentRequest, EmptyMessage {
+package struct CompactRequest: EmptyRequest {
     package typealias Reply = DoneReply
     package static let kind: UInt8 = 13
-
-    package init() {}
 }
 
 /// Checks every byte of the file.
-package struct VerifyRequest: AgentRequest {
+package struct VerifyRequest: AgentRequest, Formed {
     package typealias Reply = VerificationReply
     package static let kind: UInt8 = 14
     package static let onlyReads = true
+    package static let form = MessageForm(Self.init) { $0.deep }
     /// Whether every value is opened, too.
     package let deep: Bool
-
-    package init(deep: Bool) { self.deep = deep }
-
-    package func write(to writer: inout MessageWriter) { writer.put(deep) }
-
-    package init(from reader: inout MessageReader) throws(MessageError) { deep = try reader.read() }
 }
 
 /// Checks the audit log.
-package struct AuditRequest: AgentRequest, EmptyMessage {
+package struct AuditRequest: EmptyRequest {
     package typealias Reply = AuditReply
     package static let kind: UInt8 = 15
     package static let onlyReads = true
-
-    package init() {}
 }
 
 extension AgentClient {
@@ -40,12 +31,12 @@ extension AgentClient {
 
     /// Checks every byte of the file, and if `deep` opens every value.
     public func verify(deep: Bool) throws(VaultError) -> Verification {
-        try ask(VerifyRequest(deep: deep)).result
+        try ask(VerifyRequest(deep: deep)).value
     }
 
     /// - Returns: the number of entries of the audit log, and the number of the first altered one.
     public func checkAuditLog() throws(VaultError) -> (entries: Int, firstChanged: Int?) {
         let reply = try ask(AuditRequest())
-        return (Int(clamping: reply.entries), reply.firstChanged.map { Int(clamping: $0) })
+        return (reply.entries, reply.firstChanged)
     }
 }

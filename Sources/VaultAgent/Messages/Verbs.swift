@@ -2,91 +2,55 @@
 public import Vault
 public import VaultCrypto
 
-package struct AddRequest: AgentRequest, ValueMessage {
+package struct AddRequest: ValueRequest {
     package typealias Reply = ItemsReply
     package static let kind: UInt8 = 6
     package let value: Item
-
-    package init(_ value: Item) { self.value = value }
 }
 
 /// Adds an item, or updates the item with the same primary key.
-package struct SetRequest: AgentRequest, ValueMessage {
+package struct SetRequest: ValueRequest {
     package typealias Reply = ItemsReply
     package static let kind: UInt8 = 7
     package let value: Item
-
-    package init(_ value: Item) { self.value = value }
 }
 
 /// Adds an item, or changes the one that a program stores again.
-package struct ReplaceRequest: AgentRequest {
+package struct ReplaceRequest: AgentRequest, Formed {
     package typealias Reply = ItemsReply
     package static let kind: UInt8 = 56
+    package static let form = MessageForm(Self.init) { ($0.item, $0.attributes) }
     package let item: Item
     /// The attributes that the program has given; `nil` for a new item.
     package let attributes: [String: String]?
-
-    package init(_ item: Item, sameAs attributes: [String: String]?) {
-        self.item = item
-        self.attributes = attributes
-    }
-
-    package func write(to writer: inout MessageWriter) {
-        writer.put(item)
-        writer.put(attributes != nil)
-        if let attributes { writer.put(names: attributes) }
-    }
-
-    package init(from reader: inout MessageReader) throws(MessageError) {
-        item = try reader.read()
-        attributes = try reader.read() ? try reader.names() : nil
-    }
 }
 
-package struct CopyMatchingRequest: AgentRequest, ValueMessage {
+package struct CopyMatchingRequest: ValueRequest {
     package typealias Reply = ItemsReply
     package static let kind: UInt8 = 8
     package static let onlyReads = true
     package let value: Query
-
-    package init(_ value: Query) { self.value = value }
 }
 
-package struct UpdateRequest: AgentRequest {
+package struct UpdateRequest: AgentRequest, Formed {
     package typealias Reply = CountReply
     package static let kind: UInt8 = 9
+    package static let form = MessageForm(Self.init) { ($0.query, $0.changes) }
     package let query: Query
     package let changes: ItemChanges
-
-    package init(_ query: Query, _ changes: ItemChanges) {
-        self.query = query
-        self.changes = changes
-    }
-
-    package func write(to writer: inout MessageWriter) {
-        writer.put(query)
-        writer.put(changes)
-    }
-
-    package init(from reader: inout MessageReader) throws(MessageError) {
-        query = try reader.read()
-        changes = try reader.read()
-    }
 }
 
-package struct DeleteRequest: AgentRequest, ValueMessage {
+package struct DeleteRequest: ValueRequest {
     package typealias Reply = CountReply
     package static let kind: UInt8 = 10
     package let value: Query
-
-    package init(_ value: Query) { self.value = value }
 }
 
 /// A part of a store in one transaction, which begins after the last part. Only the last part has a reply.
-package struct StoreRequest: AgentRequest {
+package struct StoreRequest: AgentRequest, Formed {
     package typealias Reply = DoneReply
     package static let kind: UInt8 = 11
+    package static let form = MessageForm(Self.init) { ($0.items, $0.replacing, $0.deleted, $0.isLast) }
     package let items: [Item]
     package let replacing: Bool
     /// The queries of items to delete in the same transaction; each part may bring some.
@@ -98,20 +62,6 @@ package struct StoreRequest: AgentRequest {
         self.replacing = replacing
         deleted = queries
         self.isLast = isLast
-    }
-
-    package func write(to writer: inout MessageWriter) {
-        writer.put(items)
-        writer.put(replacing)
-        writer.put(deleted)
-        writer.put(isLast)
-    }
-
-    package init(from reader: inout MessageReader) throws(MessageError) {
-        items = try reader.read()
-        replacing = try reader.read()
-        deleted = try reader.read()
-        isLast = try reader.read()
     }
 
     /// Returns an item's size in a frame. Its secret counts for less, since a frame has more room for secrets.
@@ -142,38 +92,22 @@ package struct StoreRequest: AgentRequest {
 }
 
 /// Requests the secret of a found item, or one of its fields.
-package struct SecretRequest: AgentRequest {
+package struct SecretRequest: AgentRequest, Formed {
     package typealias Reply = SecretReply
     package static let kind: UInt8 = 12
     package static let onlyReads = true
+    package static let form = MessageForm(Self.init) { ($0.item, $0.field) }
     package let item: StoredItem.Key
     /// `nil` for the secret itself.
     package let field: String?
-
-    package init(_ item: StoredItem.Key, field: String?) {
-        self.item = item
-        self.field = field
-    }
-
-    package func write(to writer: inout MessageWriter) {
-        writer.put(item)
-        writer.put(field)
-    }
-
-    package init(from reader: inout MessageReader) throws(MessageError) {
-        item = try reader.read()
-        field = try reader.read()
-    }
 }
 
 /// Requests the number of matching items that a locked vault leaves out.
-package struct LockedCountRequest: AgentRequest, ValueMessage {
+package struct LockedCountRequest: ValueRequest {
     package typealias Reply = CountReply
     package static let kind: UInt8 = 22
     package static let onlyReads = true
     package let value: Query
-
-    package init(_ value: Query) { self.value = value }
 }
 
 extension AgentClient {
@@ -197,7 +131,7 @@ extension AgentClient {
     /// - Parameter attributes: those that the program has given; `nil` for a new item, whose account gets a number if
     ///   its key is taken.
     package func replace(_ item: Item, sameAs attributes: [String: String]?) throws(VaultError) -> Item {
-        try self.item(ReplaceRequest(item, sameAs: attributes))
+        try self.item(ReplaceRequest(item: item, attributes: attributes))
     }
 
     /// Finds items, in the order of their creation.
@@ -215,7 +149,7 @@ extension AgentClient {
     @discardableResult
     public func update(matching query: Query, with changes: ItemChanges) throws(VaultError) -> Int {
         try withPresence(query.presence) { client throws(VaultError) in
-            try client.count(UpdateRequest(query, changes))
+            try client.count(UpdateRequest(query: query, changes: changes))
         }
     }
 

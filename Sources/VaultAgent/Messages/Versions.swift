@@ -3,69 +3,37 @@ internal import FoundationEssentials
 public import Vault
 
 /// Requests older versions of items, or deleted items.
-package struct VersionsRequest: AgentRequest {
+package struct VersionsRequest: AgentRequest, Formed {
     package typealias Reply = ItemsReply
     package static let kind: UInt8 = 17
     package static let onlyReads = true
+    package static let form = MessageForm(Self.init) { ($0.query, $0.deleted) }
     package let query: Query
     package let deleted: Bool
-
-    package init(_ query: Query, deleted: Bool) {
-        self.query = query
-        self.deleted = deleted
-    }
-
-    package func write(to writer: inout MessageWriter) {
-        writer.put(query)
-        writer.put(deleted)
-    }
-
-    package init(from reader: inout MessageReader) throws(MessageError) {
-        query = try reader.read()
-        deleted = try reader.read()
-    }
 }
 
 /// Makes an older version of an item the current one.
-package struct UndoRequest: AgentRequest {
+package struct UndoRequest: AgentRequest, Formed {
     package typealias Reply = ItemsReply
     package static let kind: UInt8 = 18
+    package static let form = MessageForm(Self.init) { ($0.key, $0.version) }
     package let key: StoredItem.Key
     /// `nil` for the previous version.
     package let version: UInt64?
-
-    package init(_ key: StoredItem.Key, to version: UInt64?) {
-        self.key = key
-        self.version = version
-    }
-
-    package func write(to writer: inout MessageWriter) {
-        writer.put(key)
-        writer.put(version)
-    }
-
-    package init(from reader: inout MessageReader) throws(MessageError) {
-        key = try reader.read()
-        version = try reader.read()
-    }
 }
 
 /// Adds a deleted item again.
-package struct RestoreRequest: AgentRequest, ValueMessage {
+package struct RestoreRequest: ValueRequest {
     package typealias Reply = ItemsReply
     package static let kind: UInt8 = 19
     package let value: StoredItem.Key
-
-    package init(_ value: StoredItem.Key) { self.value = value }
 }
 
 /// Removes everything that is or was in an access group from the file.
-package struct ForgetRequest: AgentRequest, ValueMessage {
+package struct ForgetRequest: ValueRequest {
     package typealias Reply = CountReply
     package static let kind: UInt8 = 20
     package let value: String
-
-    package init(_ value: String) { self.value = value }
 }
 
 extension AgentClient {
@@ -88,7 +56,7 @@ extension AgentClient {
     }
 
     private func versions(matching query: Query, deleted: Bool) throws(VaultError) -> [Item] {
-        let request = VersionsRequest(meant(query), deleted: deleted)
+        let request = VersionsRequest(query: meant(query), deleted: deleted)
         return try withPresence(query.presence) { client throws(VaultError) in try client.items(request) }
     }
 
@@ -98,7 +66,7 @@ extension AgentClient {
     ///   key of that version.
     @discardableResult
     public func undo(_ record: ItemRecord, to version: UInt64?) throws(VaultError) -> Item {
-        let request = UndoRequest(StoredItem.Key(record), to: version)
+        let request = UndoRequest(key: StoredItem.Key(record), version: version)
         return try withPresence { client throws(VaultError) in try client.item(request) }
     }
 
@@ -121,47 +89,29 @@ extension AgentClient {
 }
 
 /// The number of older versions that the vault keeps of every item. A value changes it.
-package struct HistoryLimitRequest: AgentRequest, ValueMessage {
+package struct HistoryLimitRequest: ValueRequest {
     package typealias Reply = CountReply
     package static let kind: UInt8 = 33
     /// `nil` leaves the limit unchanged.
     package let value: UInt32?
-
-    package init(_ value: UInt32?) { self.value = value }
 }
 
 /// The number of days for which the vault keeps deleted items; 0 keeps them as long as versions. A value changes it.
-package struct DeletedItemsLimitRequest: AgentRequest, ValueMessage {
+package struct DeletedItemsLimitRequest: ValueRequest {
     package typealias Reply = CountReply
     package static let kind: UInt8 = 37
     /// `nil` leaves the limit unchanged.
     package let value: UInt32?
-
-    package init(_ value: UInt32?) { self.value = value }
 }
 
 /// Removes older versions of the matching items from the file.
-package struct PurgeHistoryRequest: AgentRequest {
+package struct PurgeHistoryRequest: AgentRequest, Formed {
     package typealias Reply = CountReply
     package static let kind: UInt8 = 34
+    package static let form = MessageForm(Self.init) { ($0.queries, $0.onlyDeleted) }
     package let queries: [Query]
     /// Whether existing items are left alone.
     package let onlyDeleted: Bool
-
-    package init(_ queries: [Query], onlyDeleted: Bool) {
-        self.queries = queries
-        self.onlyDeleted = onlyDeleted
-    }
-
-    package func write(to writer: inout MessageWriter) {
-        writer.put(queries)
-        writer.put(onlyDeleted)
-    }
-
-    package init(from reader: inout MessageReader) throws(MessageError) {
-        queries = try reader.read()
-        onlyDeleted = try reader.read()
-    }
 }
 
 extension AgentClient {
@@ -197,6 +147,6 @@ extension AgentClient {
     /// - Parameter onlyDeleted: leaves existing items alone.
     /// - Returns: the number of items whose versions were removed.
     public func purgeHistory(matching queries: [Query], onlyDeleted: Bool) throws(VaultError) -> Int {
-        try count(PurgeHistoryRequest(queries.map(meant), onlyDeleted: onlyDeleted))
+        try count(PurgeHistoryRequest(queries: queries.map(meant), onlyDeleted: onlyDeleted))
     }
 }

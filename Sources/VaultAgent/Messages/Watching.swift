@@ -5,52 +5,34 @@ public import Vault
 /// Requests changes. The first reply is empty and confirms the subscription; each later one has one or more changes,
 /// until a `FailureReply` ends them. After this request the connection accepts only more of these, each with a number
 /// of its own, and ``UnwatchRequest``.
-package struct WatchRequest: AgentRequest {
+package struct WatchRequest: AgentRequest, Formed {
     package typealias Reply = ChangesReply
     package static let kind: UInt8 = 25
     package static let onlyReads = true
+    package static let form = MessageForm(Self.init) { ($0.query, $0.sequence) }
     /// `nil` for everything that the client may see.
     package let query: Query?
     /// A commit that the client knows; `nil` for the newest.
     package let sequence: UInt64?
-
-    package init(_ query: Query?, from sequence: UInt64?) {
-        self.query = query
-        self.sequence = sequence
-    }
-
-    package func write(to writer: inout MessageWriter) {
-        writer.put(query)
-        writer.put(sequence)
-    }
-
-    package init(from reader: inout MessageReader) throws(MessageError) {
-        query = try reader.read()
-        sequence = try reader.read()
-    }
 }
 
 /// Ends the subscription of a ``WatchRequest`` of the same connection.
-package struct UnwatchRequest: AgentRequest, ValueMessage {
+package struct UnwatchRequest: ValueRequest {
     package typealias Reply = DoneReply
     package static let kind: UInt8 = 38
     package static let onlyReads = true
     /// The number of that request.
     package let value: UInt32
-
-    package init(_ value: UInt32) { self.value = value }
 }
 
 /// Requests the number of the newest commit.
-package struct SequenceRequest: AgentRequest, EmptyMessage {
+package struct SequenceRequest: EmptyRequest {
     package typealias Reply = CountReply
     package static let kind: UInt8 = 26
     package static let onlyReads = true
-
-    package init() {}
 }
 
-package struct ChangesReply: AgentReply, ValueMessage {
+package struct ChangesReply: ValueReply {
     package static let kind: UInt8 = 137
     package let value: [ItemChange]
 
@@ -60,15 +42,13 @@ package struct ChangesReply: AgentReply, ValueMessage {
 extension ItemChange: MessageValue {
     package func write(to writer: inout MessageWriter) {
         switch kind {
-        case .added: writer.put(1 as UInt8)
-        case .updated: writer.put(2 as UInt8)
-        case .deleted: writer.put(3 as UInt8)
-        case .many: writer.put(4 as UInt8)
-        case .locked: writer.put(5 as UInt8)
-        case .unlocked: writer.put(6 as UInt8)
-        case .failed(let error):
-            writer.put(7 as UInt8)
-            writer.put(error)
+        case .added: writer.put(case: 1)
+        case .updated: writer.put(case: 2)
+        case .deleted: writer.put(case: 3)
+        case .many: writer.put(case: 4)
+        case .locked: writer.put(case: 5)
+        case .unlocked: writer.put(case: 6)
+        case .failed(let error): writer.put(case: 7, error)
         }
         writer.put(itemClass)
         writer.put(id?.uuidString)

@@ -2,7 +2,7 @@
 internal import SystemPackage
 internal import Vault
 package import VaultAgent
-package import VaultFormat
+internal import VaultFormat
 package import VaultSync
 
 // The encoding of a sync's result, from the agent to the command. The result names remotes and devices, but no item's
@@ -212,25 +212,5 @@ extension RemoteURL: MessageValue {
         let text: String = try reader.read()
         guard let url = try? RemoteURL(text), url.text == text else { throw .invalid }
         return url
-    }
-}
-
-extension Bytes16: MessageValue {
-    package func write(to writer: inout MessageWriter) { writer.put(text) }
-
-    package static func read(from reader: inout MessageReader) throws(MessageError) -> Bytes16 {
-        guard let value = Bytes16(text: try reader.read()) else { throw .invalid }
-        return value
-    }
-}
-
-extension ItemID: MessageValue {
-    package func write(to writer: inout MessageWriter) {
-        writer.put(high)
-        writer.put(low)
-    }
-
-    package static func read(from reader: inout MessageReader) throws(MessageError) -> ItemID {
-        ItemID(high: try reader.read(), low: try reader.read())
     }
 }

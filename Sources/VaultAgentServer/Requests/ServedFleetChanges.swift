@@ -40,7 +40,7 @@ extension AddRemoteRequest: RemoteRequest {
 
     func replies(to caller: Caller, from answers: Answers) throws(VaultError) -> [SyncReply] {
         try answers.changeFleet(caller) { (fleet, change) throws(SyncError) in
-            try fleet.addRemote(try RemoteURL(value.url), credentials: value.credentials)
+            try fleet.addRemote(try RemoteURL(place.url), credentials: place.credentials)
             change.name = try fleet.ownName
         }
     }
@@ -52,7 +52,7 @@ extension RemoveRemoteRequest: VaultRequest {
     /// Does not wait for a sync: this remote may be the one that hangs.
     func replies(to caller: Caller, from answers: Answers) throws(VaultError) -> [SyncReply] {
         try answers.changeFleetAtOnce(caller) { (fleet, _) throws(SyncError) in
-            try fleet.removeRemote(try RemoteURL(value))
+            try fleet.removeRemote(try RemoteURL(url))
         }
     }
 }
@@ -66,7 +66,7 @@ extension AskingDeviceRequest: RemoteRequest {
         // A caller without the right is refused before a person is asked.
         try answers.changeFleet(caller, opensAll: true) { (fleet, change) throws(SyncError) in
             change.isLook = true
-            change.name = try fleet.joinRequest(for: try RecoveryCode(told: value))
+            change.name = try fleet.joinRequest(for: try RecoveryCode(told: code))
         }
     }
 }
@@ -89,7 +89,7 @@ extension DeviceSecretsRequest: VaultRequest {
     func replies(to caller: Caller, from answers: Answers) throws(VaultError) -> [SyncReply] {
         try answers.changeFleetAtOnce(caller, opensAll: true) { (fleet, change) throws(SyncError) in
             change.isLook = true
-            change.secrets = try fleet.secrets(ofDeviceNamed: value)
+            change.secrets = try fleet.secrets(ofDeviceNamed: device)
         }
     }
 }
@@ -99,7 +99,7 @@ extension RemoveDeviceRequest: RemoteRequest {
 
     func replies(to caller: Caller, from answers: Answers) throws(VaultError) -> [SyncReply] {
         try answers.changeFleet(caller) { (fleet, change) throws(SyncError) in
-            let removal = try fleet.remove(deviceNamed: value)
+            let removal = try fleet.remove(deviceNamed: device)
             change.secrets = DeviceSecrets(
                 device: removal.device, isRemoved: removal.failure == nil, readable: removal.readable)
             (change.outcomes, change.delay) = (removal.outcomes, removal.failure)

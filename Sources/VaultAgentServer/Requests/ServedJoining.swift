@@ -99,7 +99,7 @@ extension AnswerToJoinRequest: RemoteRequest {
     func replies(to caller: Caller, from answers: Answers) throws(VaultError) -> [SyncReply] {
         try answers.changeFleet(caller, opensAll: true, isUse: false) { (fleet, change) throws(SyncError) in
             change.isLook = true
-            guard try fleet.join(try answers.keeper.wish(value)) else { return }
+            guard try fleet.join(try answers.keeper.wish(code)) else { return }
             change.isLook = false
             answers.keeper.forgetWish()
             change.name = try fleet.ownName

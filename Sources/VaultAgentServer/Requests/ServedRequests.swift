@@ -149,7 +149,9 @@ extension CopyMatchingRequest: VaultRequest {
 }
 
 extension SecretRequest: VaultRequest {
-    func isPermitted(to caller: Caller) -> Bool {
+    func isPermitted(to caller: Caller) -> Bool { Self.isPermitted(to: caller) }
+
+    static func isPermitted(to caller: Caller) -> Bool {
         switch caller.access {
         case .full: true
         case .injectOnly: caller.purpose == .use
@@ -166,7 +168,7 @@ extension SecretRequest: VaultRequest {
 
 extension RefusalRequest: VaultRequest {
     /// Only a client that may have the secret can have offered it to a server.
-    func isPermitted(to caller: Caller) -> Bool { SecretRequest(item, field: nil).isPermitted(to: caller) }
+    func isPermitted(to caller: Caller) -> Bool { SecretRequest.isPermitted(to: caller) }
 
     func replies(to caller: Caller, from answers: Answers) throws(VaultError) -> [CountReply] {
         let isRefused = try answers.use(caller) { vault throws(VaultError) in

@@ -41,7 +41,7 @@ extension VaultOptions {
     func byAgent<Request: AgentRequest>(_ request: Request) throws -> FleetChange? where Request.Reply == SyncReply {
         guard let agent = try openAgent() else { return nil }
         let change: FleetChange
-        do throws(VaultError) { change = try agent.fleetChange(request) } catch {
+        do throws(VaultError) { change = try agent.value(of: request) } catch {
             let passedOn: [VaultError] = [.agent(.protocolViolation), .agent(.refused), .locked, .presenceRequired]
             guard passedOn.contains(error) else { throw error }
             return nil
@@ -135,7 +135,7 @@ extension AgentClient {
     ///
     /// - Throws: the reason, if the change failed.
     func changed<Request: AgentRequest>(_ request: Request) throws -> FleetChange where Request.Reply == SyncReply {
-        let change: FleetChange = try fleetChange(request)
+        let change: FleetChange = try value(of: request)
         if let failure = change.failure { throw CommandError(failure, of: DeviceNames(change.deviceNames)) }
         return change
     }

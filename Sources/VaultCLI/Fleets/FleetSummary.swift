@@ -86,10 +86,12 @@ struct FleetSummary: Encodable {
         let look = try agent.fleetLook()
         var summary = try FleetSummary(look)
         // An agent of another version does not know the message.
-        let following: [RemoteFollowing]? = try? agent.following()
+        let following = try? agent.value(of: FollowingRequest()) as [RemoteFollowing]?
         summary.background = following?.map { FollowingSummary($0, DeviceNames(look.deviceNames)) }
         if checksRemotes, summary.status != nil {
-            summary.checks = try? Progress.during("looking at the remotes") { _ in try agent.checkRemotes() }
+            summary.checks = try? Progress.during("looking at the remotes") { _ -> [RemoteCheck] in
+                try agent.value(of: CheckRemotesRequest())
+            }
         }
         return summary
     }

@@ -138,7 +138,7 @@ private struct AgentVault: FollowedVault {
     }
 
     func sync(with urls: Set<RemoteURL>, goesOn: @escaping @Sendable () -> Bool) -> SyncResult {
-        do throws(VaultError) { return try agent.sync(withFingerprint: false) } catch {
+        do throws(VaultError) { return try agent.synced(withFingerprint: false) } catch {
             return SyncResult(failure: .vault(error))
         }
     }
