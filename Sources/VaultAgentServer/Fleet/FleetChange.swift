@@ -5,7 +5,7 @@ package import VaultFormat
 package import VaultSync
 
 /// The result of a change of a fleet through an agent.
-package struct FleetChange: MessageValue, Sendable {
+package struct FleetChange: MessageValue, Formed, Sendable {
     /// The reason why the change was not made.
     package var failure: SyncError?
     /// The names of the devices whose logs have findings.
@@ -23,25 +23,10 @@ package struct FleetChange: MessageValue, Sendable {
     /// Whether nothing was changed. Not encoded.
     var isLook = false
 
-    package func write(to writer: inout MessageWriter) {
-        writer.put(failure)
-        writer.put(deviceNames.sorted { $0.key < $1.key }.map { DeviceName(log: $0.key, name: $0.value) })
-        writer.put(name)
-        writer.put(device)
-        writer.put(secrets)
-        writer.put(outcomes)
-        writer.put(delay)
-    }
-
-    package static func read(from reader: inout MessageReader) throws(MessageError) -> FleetChange {
-        let failure: SyncError? = try reader.read()
-        let names: [DeviceName] = try reader.read()
-        guard zip(names, names.dropFirst()).allSatisfy({ $0.log < $1.log }) else { throw .invalid }
-        return FleetChange(
-            failure: failure, deviceNames: Dictionary(uniqueKeysWithValues: names.map { ($0.log, $0.name) }),
-            name: try reader.read(), device: try reader.read(), secrets: try reader.read(),
-            outcomes: try reader.read(), delay: try reader.read())
-    }
+    package static let form = MessageForm<Self>({
+        FleetChange(
+            failure: $0, deviceNames: $1, name: $2, device: $3, secrets: $4, outcomes: $5, delay: $6)
+    }) { ($0.failure, $0.deviceNames, $0.name, $0.device, $0.secrets, $0.outcomes, $0.delay) }
 
     /// Sets the names of the devices whose logs have findings.
     mutating func nameDevices(_ fleet: Fleet) {
@@ -50,18 +35,6 @@ package struct FleetChange: MessageValue, Sendable {
         for case .alarm(let alarm)? in errors { if let log = alarm.log { logs.insert(log) } }
         guard !logs.isEmpty, let names = try? fleet.deviceNames() else { return }
         deviceNames = names.filter { logs.contains($0.key) }
-    }
-}
-
-extension DeviceSecrets: MessageValue {
-    package func write(to writer: inout MessageWriter) {
-        writer.put(device)
-        writer.put(isRemoved)
-        writer.put(readable)
-    }
-
-    package static func read(from reader: inout MessageReader) throws(MessageError) -> DeviceSecrets {
-        DeviceSecrets(device: try reader.read(), isRemoved: try reader.read(), readable: try reader.read())
     }
 }
 

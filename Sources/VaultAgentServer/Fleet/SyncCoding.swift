@@ -2,58 +2,26 @@
 internal import SystemPackage
 internal import Vault
 package import VaultAgent
-internal import VaultFormat
+package import VaultFormat
 package import VaultSync
 
 // The encoding of a sync's result, from the agent to the command. The result names remotes and devices, but no item's
 // content.
 
-extension SyncResult: MessageValue {
-    package func write(to writer: inout MessageWriter) {
-        writer.put(outcomes)
-        writer.put(failure)
-        writer.put(deviceNames.sorted { $0.key < $1.key }.map { DeviceName(log: $0.key, name: $0.value) })
-        writer.put(fingerprint)
-        writer.put(conflicts)
-    }
-
-    package static func read(from reader: inout MessageReader) throws(MessageError) -> SyncResult {
-        let (outcomes, failure): ([SyncOutcome], SyncError?) = (try reader.read(), try reader.read())
-        let names: [DeviceName] = try reader.read()
-        guard zip(names, names.dropFirst()).allSatisfy({ $0.log < $1.log }) else { throw .invalid }
-        return SyncResult(
-            outcomes, failure: failure, deviceNames: Dictionary(uniqueKeysWithValues: names.map { ($0.log, $0.name) }),
-            fingerprint: try reader.read(), conflicts: try reader.read())
-    }
+extension SyncResult: MessageValue, Formed {
+    package static let form = MessageForm<Self>({
+        SyncResult($0, failure: $1, deviceNames: $2, fingerprint: $3, conflicts: $4)
+    }) { ($0.outcomes, $0.failure, $0.deviceNames, $0.fingerprint, $0.conflicts) }
 }
 
-struct DeviceName: MessageValue {
-    let log: LogID
-    let name: String
-
-    func write(to writer: inout MessageWriter) {
-        writer.put(log)
-        writer.put(name)
-    }
-
-    static func read(from reader: inout MessageReader) throws(MessageError) -> DeviceName {
-        DeviceName(log: try reader.read(), name: try reader.read())
-    }
+/// The names of devices are in the order of their logs.
+extension LogID: MessageKey {
+    package static func precedes(_ a: LogID, _ b: LogID) -> Bool { a < b }
 }
 
-extension SyncOutcome: MessageValue {
-    package func write(to writer: inout MessageWriter) {
-        writer.put(url)
-        writer.put(report)
-        writer.put(alarms)
-        writer.put(notes)
-        writer.put(error)
-    }
-
-    package static func read(from reader: inout MessageReader) throws(MessageError) -> SyncOutcome {
-        SyncOutcome(
-            url: try reader.read(), report: try reader.read(), alarms: try reader.read(), notes: try reader.read(),
-            error: try reader.read())
+extension SyncOutcome: MessageValue, Formed {
+    package static let form = MessageForm(Self.init(url:report:alarms:notes:error:)) {
+        ($0.url, $0.report, $0.alarms, $0.notes, $0.error)
     }
 }
 
@@ -63,7 +31,7 @@ extension SyncReport: MessageValue {
     ]
 
     package func write(to writer: inout MessageWriter) {
-        for count in SyncReport.counts { writer.put(UInt64(self[keyPath: count])) }
+        for count in SyncReport.counts { writer.put(self[keyPath: count]) }
         writer.put(revived)
         writer.put(newLog)
         writer.put(isLocked)
@@ -71,10 +39,7 @@ extension SyncReport: MessageValue {
 
     package static func read(from reader: inout MessageReader) throws(MessageError) -> SyncReport {
         var report = SyncReport()
-        for count in counts {
-            guard let number = Int(exactly: try reader.read() as UInt64) else { throw .invalid }
-            report[keyPath: count] = number
-        }
+        for count in counts { report[keyPath: count] = try reader.read() }
         report.revived = try reader.read()
         report.newLog = try reader.read()
         report.isLocked = try reader.read()
@@ -82,52 +47,34 @@ extension SyncReport: MessageValue {
     }
 }
 
-extension Alarm: MessageValue {
-    package func write(to writer: inout MessageWriter) {
-        writer.put(kind)
-        writer.put(log)
-        writer.put(sequence)
-        writer.put(what)
-    }
-
-    package static func read(from reader: inout MessageReader) throws(MessageError) -> Alarm {
-        Alarm(try reader.read(), try reader.read(), try reader.read(), try reader.read())
-    }
+extension Alarm: MessageValue, Formed {
+    package static let form = MessageForm(Self.init) { ($0.kind, $0.log, $0.sequence, $0.what) }
 }
 
 extension Alarm.Kind: MessageValue {}
 
 extension SyncError: MessageValue {
     package func write(to writer: inout MessageWriter) {
-        func put(_ number: UInt8) { writer.put(number) }
-        func put(_ number: UInt8, _ detail: some MessageValue) {
-            writer.put(number)
-            writer.put(detail)
-        }
         switch self {
-        case .store(let error): put(1, error)
-        case .vault(let error): put(2, error)
-        case .format(let error): put(3, error)
-        case .removed: put(4)
-        case .notJoined: put(5)
-        case .alreadyJoined: put(6)
-        case .alarm(let alarm): put(7, alarm)
-        case .notAnOwner: put(8)
-        case .noSuchDevice: put(9)
-        case .noSuchRemote: put(10)
-        case .remoteInUse: put(11)
-        case .noAnswer: put(12)
-        case .wrongRecoveryCode: put(13)
-        case .busy, .overtaken: put(14)
-        case .tooLarge: put(15)
-        case .tooManyLogs: put(16)
-        case .url(let what):
-            put(17)
-            writer.put(what)
-        case .isFiltered: put(19)
-        case .ambiguousDevice(let devices):
-            put(18)
-            writer.put(devices)
+        case .store(let error): writer.put(case: 1, error)
+        case .vault(let error): writer.put(case: 2, error)
+        case .format(let error): writer.put(case: 3, error)
+        case .removed: writer.put(case: 4)
+        case .notJoined: writer.put(case: 5)
+        case .alreadyJoined: writer.put(case: 6)
+        case .alarm(let alarm): writer.put(case: 7, alarm)
+        case .notAnOwner: writer.put(case: 8)
+        case .noSuchDevice: writer.put(case: 9)
+        case .noSuchRemote: writer.put(case: 10)
+        case .remoteInUse: writer.put(case: 11)
+        case .noAnswer: writer.put(case: 12)
+        case .wrongRecoveryCode: writer.put(case: 13)
+        case .busy, .overtaken: writer.put(case: 14)
+        case .tooLarge: writer.put(case: 15)
+        case .tooManyLogs: writer.put(case: 16)
+        case .url(let what): writer.put(case: 17, what)
+        case .ambiguousDevice(let devices): writer.put(case: 18, devices)
+        case .isFiltered: writer.put(case: 19)
         }
     }
 
@@ -157,38 +104,19 @@ extension SyncError: MessageValue {
     }
 }
 
-extension NamedDevice: MessageValue {
-    package func write(to writer: inout MessageWriter) {
-        writer.put(id)
-        writer.put(isRemoved)
-    }
-
-    package static func read(from reader: inout MessageReader) throws(MessageError) -> NamedDevice {
-        NamedDevice(id: try reader.read(), isRemoved: try reader.read())
-    }
+extension NamedDevice: MessageValue, Formed {
+    package static let form = MessageForm(Self.init) { ($0.id, $0.isRemoved) }
 }
 
 extension RecordStoreError: MessageValue {
     package func write(to writer: inout MessageWriter) {
         switch self {
-        case .unreachable(let place):
-            writer.put(1 as UInt8)
-            writer.put(place)
-        case .inputOutput(let errno, let place):
-            writer.put(2 as UInt8)
-            writer.put(errno)
-            writer.put(place)
-        case .invalid(let what):
-            writer.put(3 as UInt8)
-            writer.put(what)
-        case .stopped: writer.put(4 as UInt8)
-        case .refused(let what, let hint):
-            writer.put(5 as UInt8)
-            writer.put(what)
-            writer.put(hint)
-        case .denied(let what):
-            writer.put(6 as UInt8)
-            writer.put(what)
+        case .unreachable(let place): writer.put(case: 1, place)
+        case .inputOutput(let errno, let place): writer.put(case: 2, errno, place)
+        case .invalid(let what): writer.put(case: 3, what)
+        case .stopped: writer.put(case: 4)
+        case .refused(let what, let hint): writer.put(case: 5, what, hint)
+        case .denied(let what): writer.put(case: 6, what)
         }
     }
 
@@ -205,12 +133,71 @@ extension RecordStoreError: MessageValue {
     }
 }
 
-extension RemoteURL: MessageValue {
-    package func write(to writer: inout MessageWriter) { writer.put(text) }
+extension RemoteURL: MessageValue, Formed {
+    package static let form = MessageForm<Self>(checking: { text in
+        (try? RemoteURL(text)).flatMap { $0.text == text ? $0 : nil }
+    }) { $0.text }
+}
 
-    package static func read(from reader: inout MessageReader) throws(MessageError) -> RemoteURL {
-        let text: String = try reader.read()
-        guard let url = try? RemoteURL(text), url.text == text else { throw .invalid }
-        return url
+// MARK: The state of a fleet
+
+extension FleetLook: MessageValue, Formed {
+    package static let form = MessageForm(Self.init(status:failure:deviceNames:)) {
+        ($0.status, $0.failure, $0.deviceNames)
+    }
+}
+
+extension FleetStatus: MessageValue, Formed {
+    package static let form = MessageForm(Self.init) {
+        (
+            $0.realmID, $0.deviceName, $0.remotes, $0.isFiltered, $0.pending, $0.conflicts, $0.isRemoved, $0.removals,
+            $0.lastEqual, $0.devices, $0.alarms
+        )
+    }
+}
+
+extension FleetStatus.Remote: MessageValue, Formed {
+    package static let form = MessageForm(Self.init) { ($0.url, $0.lastSync) }
+}
+
+extension FleetDevice: MessageValue, Formed {
+    package static let form = MessageForm(Self.init) {
+        ($0.id, $0.name, $0.role, $0.isThis, $0.lastHeard, $0.isSilent)
+    }
+}
+
+extension DeviceRole: MessageValue {}
+
+extension DeviceSecrets: MessageValue, Formed {
+    package static let form = MessageForm(Self.init) { ($0.device, $0.isRemoved, $0.readable) }
+}
+
+extension RemoteCheck: MessageValue, Formed {
+    package static let form = MessageForm<Self>({
+        var check = RemoteCheck(url: $0, isByTLS: $1, failure: $2)
+        (check.mayAppend, check.mayRemove, check.waitingTrims) = ($3, $4, $5)
+        return check
+    }) { ($0.url, $0.isByTLS, $0.failure, $0.mayAppend, $0.mayRemove, $0.waitingTrims) }
+}
+
+// MARK: The state of automatic syncs
+
+extension RemoteFollowing: MessageValue, Formed {
+    package static let form = MessageForm(Self.init) {
+        ($0.url, $0.isWatched, $0.heard, $0.next, $0.failure, $0.mended)
+    }
+}
+
+extension RemoteFollowing.Mended: MessageValue, Formed {
+    package static let form = MessageForm<Self>(checking: { $1 > 0 ? Self($0, count: $1, ago: $2) : nil }) {
+        ($0.alarm, $0.count, $0.ago)
+    }
+}
+
+/// A time in whole milliseconds.
+extension Duration: MessageValue, Formed {
+    package static let form = MessageForm<Self>(checking: { Int64(exactly: $0 as UInt64).map { .milliseconds($0) } }) {
+        let (seconds, attoseconds) = $0.components
+        return UInt64(clamping: seconds) * 1000 + UInt64(clamping: attoseconds / 1_000_000_000_000_000)
     }
 }

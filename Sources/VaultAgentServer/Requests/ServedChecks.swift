@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 internal import Synchronization
 internal import Vault
-package import VaultAgent
-package import VaultSync
+internal import VaultAgent
+internal import VaultSync
 
 // Checks of the remotes by the agent.
 
@@ -36,24 +36,5 @@ extension VaultKeeper {
             return .success(checks)
         }
         return try result.get()
-    }
-}
-
-extension RemoteCheck: MessageValue {
-    package func write(to writer: inout MessageWriter) {
-        writer.put(url)
-        writer.put(isByTLS)
-        writer.put(failure)
-        writer.put(mayAppend)
-        writer.put(mayRemove)
-        writer.put(waitingTrims)
-    }
-
-    package static func read(from reader: inout MessageReader) throws(MessageError) -> RemoteCheck {
-        var check = RemoteCheck(url: try reader.read(), isByTLS: try reader.read(), failure: try reader.read())
-        check.mayAppend = try reader.read()
-        check.mayRemove = try reader.read()
-        check.waitingTrims = try reader.read()
-        return check
     }
 }
