@@ -91,11 +91,18 @@ let package = Package(
             name: "VaultAgent",
             dependencies: ["VaultSystem", "Vault", "VaultStorage", "VaultFormat", "VaultCrypto", "CLinux", system],
             swiftSettings: settings),
+        // Fleets through an agent: the changes, and the encoding of their results.
+        .target(
+            name: "VaultFleet",
+            dependencies: [
+                "VaultSyncPostgres", "VaultSyncEtcd", "VaultSync", "VaultAgent", "Vault", "VaultStorage", "VaultFormat",
+                "VaultCrypto", system,
+            ],
+            swiftSettings: settings),
         .target(
             name: "VaultAgentServer",
             dependencies: [
-                "VaultSystem", "VaultSyncPostgres", "VaultSyncEtcd", "VaultSync", "VaultAgent", "Vault", "VaultStorage",
-                "VaultFormat",
+                "VaultSystem", "VaultFleet", "VaultSync", "VaultAgent", "Vault", "VaultStorage", "VaultFormat",
                 "VaultCrypto",
                 "VaultLoop", "CLinux", "CBus", system,
             ],
@@ -167,7 +174,7 @@ let package = Package(
             name: "VaultCLI",
             dependencies: allDoors + [
                 "VaultDoorKit", "VaultBus", "VaultFIDO", "VaultImport", "VaultSyncPostgres", "VaultSync",
-                "VaultAgentServer",
+                "VaultAgentServer", "VaultFleet",
                 "VaultAgent", "Vault", "VaultStorage", "VaultFormat", "VaultCrypto", "VaultSystem", "CLinux",
                 ofCommand("ArgumentParser", "swift-argument-parser"),
                 system,
@@ -216,8 +223,8 @@ let package = Package(
         .testTarget(
             name: "VaultAgentServerTests",
             dependencies: [
-                "VaultAgentServer", "VaultSync", "VaultAgent", "Vault", "VaultStorage", "VaultFormat", "VaultCrypto",
-                "VaultSystem", "CLinux", "TestSupport", system,
+                "VaultAgentServer", "VaultFleet", "VaultSync", "VaultAgent", "Vault", "VaultStorage", "VaultFormat",
+                "VaultCrypto", "VaultSystem", "CLinux", "TestSupport", system,
             ],
             swiftSettings: testSettings),
         .testTarget(

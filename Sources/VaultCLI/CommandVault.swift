@@ -3,6 +3,7 @@ internal import SystemPackage
 internal import Vault
 internal import VaultAgent
 internal import VaultAgentServer
+internal import VaultFleet
 internal import VaultSync
 
 /// An open vault for commands: through the agent, or opened by the command itself. Commands do not distinguish the two.

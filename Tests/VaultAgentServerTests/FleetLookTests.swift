@@ -8,6 +8,7 @@ import VaultSync
 
 @testable import VaultAgent
 @testable import VaultAgentServer
+@testable import VaultFleet
 
 /// The encoding of an agent's report on a fleet.
 struct FleetLookTests {

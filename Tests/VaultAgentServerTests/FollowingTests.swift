@@ -7,6 +7,7 @@ import VaultFormat
 
 @testable import VaultAgent
 @testable import VaultAgentServer
+@testable import VaultFleet
 @testable import VaultSync
 
 struct FollowingTests {

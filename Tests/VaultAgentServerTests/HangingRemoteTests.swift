@@ -10,6 +10,7 @@ import VaultStorage
 
 @testable import VaultAgent
 @testable import VaultAgentServer
+@testable import VaultFleet
 @testable import VaultSync
 
 /// Remotes that never answer, and clients that need them.

@@ -9,6 +9,7 @@ import VaultFormat
 @testable import Vault
 @testable import VaultAgent
 @testable import VaultAgentServer
+@testable import VaultFleet
 @testable import VaultSync
 
 /// Admission of a vault to a fleet, and removal of a device, through an agent that has the vault open.

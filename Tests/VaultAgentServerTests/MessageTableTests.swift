@@ -7,6 +7,7 @@ import VaultFormat
 
 @testable import VaultAgent
 @testable import VaultAgentServer
+@testable import VaultFleet
 
 /// The agent's requests and replies match the table in its documentation.
 struct MessageTableTests {

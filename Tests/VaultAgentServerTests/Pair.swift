@@ -12,6 +12,7 @@ import VaultStorage
 
 @testable import VaultAgent
 @testable import VaultAgentServer
+@testable import VaultFleet
 @testable import VaultSync
 
 /// System randomness that can block a sync while it stores a record and does not hold the vault.

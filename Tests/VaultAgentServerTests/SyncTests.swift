@@ -12,6 +12,7 @@ import VaultStorage
 
 @testable import VaultAgent
 @testable import VaultAgentServer
+@testable import VaultFleet
 @testable import VaultSync
 
 struct SyncTests {
@@ -244,12 +245,32 @@ struct SyncCodingTests {
 
     private static let errors: [SyncError] = [
         .store(.unreachable("/x")), .store(.inputOutput(.noSpace, "/y")), .store(.invalid("z")), .url("u"),
+        .store(.stopped), .store(.refused("r", hint: "h")), .store(.refused("r", hint: nil)), .store(.denied("d")),
+        .isFiltered,
         .vault(.locked),
         .vault(.storage(.inputOutput(.ioError, .write))), .format(.invalid(.device)), .removed, .notJoined,
         .alreadyJoined, .alarm(Alarm(.forked, nil, 3, "what")), .notAnOwner, .noSuchDevice, .noSuchRemote,
         .remoteInUse, .noAnswer, .wrongRecoveryCode, .busy, .tooLarge, .tooManyLogs,
         .ambiguousDevice([NamedDevice(id: log, isRemoved: false), NamedDevice(id: .zero, isRemoved: true)]),
     ]
+
+    /// Does not compile without every case of an error: a new case needs an example above, and so a number.
+    private static func isKnown(_ error: SyncError) -> Bool {
+        switch error {
+        case .vault, .format, .removed, .notJoined, .alreadyJoined, .alarm, .notAnOwner, .noSuchDevice, .noSuchRemote,
+            .remoteInUse, .noAnswer, .wrongRecoveryCode, .busy, .overtaken, .tooLarge, .tooManyLogs, .url,
+            .ambiguousDevice, .isFiltered:
+            true
+        case .store(let error):
+            switch error {
+            case .unreachable, .inputOutput, .invalid, .stopped, .refused, .denied: true
+            }
+        }
+    }
+
+    @Test func `the examples have every case of an error`() {
+        #expect(Self.errors.allSatisfy(Self.isKnown))
+    }
 
     /// Returns a result with an outcome for each error.
     private static func result(_ errors: [SyncError]) -> SyncResult {

@@ -30,6 +30,16 @@ struct AuditHead: Equatable {
         return covered + seal.tag(of: covered, after: AuditLog.start)
     }
 
+    private static func bytes(_ number: Int) -> [UInt8] {
+        (0..<8).map { UInt8(truncatingIfNeeded: number >> (8 * $0)) }
+    }
+
+    private static func number(_ bytes: ArraySlice<UInt8>) -> Int? {
+        Int(exactly: bytes.reversed().reduce(UInt64(0)) { $0 << 8 | UInt64($1) }).flatMap { $0 < 1 << 53 ? $0 : nil }
+    }
+}
+
+extension AuditHead {
     /// Fails unless the seal has made these bytes; `nil` accepts any, for a look without the vault's key.
     init?(_ bytes: [UInt8], _ seal: AuditSeal?) {
         guard bytes.count == 80 || bytes.count == AuditHead.longest, let count = AuditHead.number(bytes[8..<16]) else {
@@ -41,17 +51,5 @@ struct AuditHead: Equatable {
             (self.dropped, base) = (dropped, Array(bytes[56..<88]))
         }
         guard seal.map({ sealed($0) == bytes }) ?? true else { return nil }
-    }
-
-    init(count: Int, tag: [UInt8], dropped: Int = 0, base: [UInt8] = AuditLog.start) {
-        (self.count, self.tag, self.dropped, self.base) = (count, tag, dropped, base)
-    }
-
-    private static func bytes(_ number: Int) -> [UInt8] {
-        (0..<8).map { UInt8(truncatingIfNeeded: number >> (8 * $0)) }
-    }
-
-    private static func number(_ bytes: ArraySlice<UInt8>) -> Int? {
-        Int(exactly: bytes.reversed().reduce(UInt64(0)) { $0 << 8 | UInt64($1) }).flatMap { $0 < 1 << 53 ? $0 : nil }
     }
 }

@@ -15,6 +15,9 @@ struct Caller: Sendable {
     /// Whether the caller has presented a ticket for this request.
     var isAttended = false
 
+    /// The agent itself.
+    static var agent: Caller { Caller(process: .own, access: .full, groups: [], purpose: .use) }
+
     var isConfined: Bool { confinement != nil }
 
     /// Whether the caller may act on the vault as a whole, beyond its visible items.

@@ -56,8 +56,6 @@ private struct KeptVault: FollowedVault {
     let keeper: VaultKeeper
     private let seen = SeenCommit()
 
-    init(keeper: VaultKeeper) { self.keeper = keeper }
-
     func outlook(isForced: Bool) -> FleetOutlook? {
         do throws(VaultError) {
             return try keeper.useUnasked(["*"]) { vault throws(VaultError) -> FleetOutlook? in

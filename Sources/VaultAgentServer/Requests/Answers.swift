@@ -12,9 +12,9 @@ struct Answers: Sendable {
     /// The directory of the log, even if this agent does not write one.
     let auditDirectory: FilePath?
 
+    /// Executes a permitted request.
     func answer(_ request: some VaultRequest, of caller: Caller) -> [any AgentReply] {
         do throws(VaultError) {
-            try caller.check(request)
             return try request.replies(to: caller, from: self)
         } catch {
             audit?.noteRefusal(of: caller, error)
@@ -22,10 +22,9 @@ struct Answers: Sendable {
         }
     }
 
-    /// Executes a request without blocking; `nil` if it has to run on another thread.
+    /// Executes a permitted request without blocking; `nil` if it has to run on another thread.
     func answerAtOnce(_ request: some VaultRequest, of caller: Caller) -> [any AgentReply]? {
         do throws(VaultError) {
-            try caller.check(request)
             return try request.repliesAtOnce(to: caller, from: self)
         } catch {
             audit?.noteRefusal(of: caller, error)

@@ -2,12 +2,13 @@
 internal import Synchronization
 internal import Vault
 internal import VaultAgent
+internal import VaultFleet
 internal import VaultSync
 
 // Checks of the remotes by the agent.
 
-extension CheckRemotesRequest: RemoteRequest {
-    func isPermitted(to caller: Caller) -> Bool { caller.isWhole }
+extension CheckRemotesRequest: WholeRequest, VaultRequest {
+    static let lane = Lane.own
 
     func replies(to caller: Caller, from answers: Answers) throws(VaultError) -> [SyncReply] {
         let checks = try answers.use(caller) { vault throws(VaultError) in

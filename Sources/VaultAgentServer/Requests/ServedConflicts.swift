@@ -5,9 +5,7 @@ internal import VaultAgent
 
 // Conflicts arise between devices, and concern the items of every group.
 
-extension ConflictsRequest: VaultRequest {
-    func isPermitted(to caller: Caller) -> Bool { caller.isWhole }
-
+extension ConflictsRequest: WholeRequest, VaultRequest {
     func replies(to caller: Caller, from answers: Answers) throws(VaultError) -> [ConflictReply] {
         let conflicts = try answers.use(caller) { vault throws(VaultError) in try vault.conflicts() }
         let stored = conflicts.compactMap { StoredConflict($0) }
@@ -17,9 +15,7 @@ extension ConflictsRequest: VaultRequest {
     }
 }
 
-extension ResolveConflictRequest: VaultRequest {
-    func isPermitted(to caller: Caller) -> Bool { caller.isWhole }
-
+extension ResolveConflictRequest: WholeRequest, VaultRequest {
     func replies(to caller: Caller, from answers: Answers) throws(VaultError) -> [DoneReply] {
         let id = UUID(bytes: key.id)
         try answers.use(caller) { vault throws(VaultError) in

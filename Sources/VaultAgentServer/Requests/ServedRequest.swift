@@ -12,8 +12,31 @@ extension ServedRequest {
     func isPermitted(to caller: Caller) -> Bool { caller.access == .full }
 }
 
+/// A request of any client.
+protocol OpenRequest: ServedRequest {}
+
+extension OpenRequest {
+    func isPermitted(to caller: Caller) -> Bool { true }
+}
+
+/// A request of any client with a right.
+protocol KnownRequest: ServedRequest {}
+
+extension KnownRequest {
+    func isPermitted(to caller: Caller) -> Bool { caller.access != .none }
+}
+
+/// A request that concerns the vault as a whole, and so the items of every group.
+protocol WholeRequest: ServedRequest {}
+
+extension WholeRequest {
+    func isPermitted(to caller: Caller) -> Bool { caller.isWhole }
+}
+
 /// A request that is answered from the vault. The answer may wait for the disk, and so runs on no event loop.
 protocol VaultRequest: ServedRequest {
+    static var lane: Lane { get }
+
     /// - Returns: one reply, or the parts of one.
     func replies(to caller: Caller, from answers: Answers) throws(VaultError) -> [Reply]
 
@@ -22,16 +45,39 @@ protocol VaultRequest: ServedRequest {
     func repliesAtOnce(to caller: Caller, from answers: Answers) throws(VaultError) -> [Reply]?
 }
 
-/// A request that may wait for a remote, and so only delays requests of the same kind.
-protocol RemoteRequest: VaultRequest {}
+/// A request that is answered by one call of the vault.
+protocol PlainRequest: VaultRequest {
+    func reply(from vault: Vault) throws(VaultError) -> Reply
 
-extension VaultRequest {
-    func repliesAtOnce(to caller: Caller, from answers: Answers) throws(VaultError) -> [Reply]? { nil }
+    /// The log's line about the action, with the number of items; `nil` for none.
+    func line(_ reply: Reply) -> (verb: AuditLog.Verb, count: Int)?
 }
 
-extension Caller {
-    /// - Throws: `.agent(.refused)` for a request that the policy does not permit this client.
-    func check(_ request: some ServedRequest) throws(VaultError) {
-        guard request.isPermitted(to: self) else { throw .agent(.refused) }
+extension PlainRequest {
+    func replies(to caller: Caller, from answers: Answers) throws(VaultError) -> [Reply] {
+        let only = try answers.use(caller) { vault throws(VaultError) in try reply(from: vault) }
+        if let (verb, count) = line(only) {
+            try answers.afterwards { audit throws(VaultError) in try audit.note(verb, count: count, by: caller) }
+        }
+        return [only]
     }
+
+    func line(_ reply: Reply) -> (verb: AuditLog.Verb, count: Int)? { nil }
+}
+
+/// The threads that answer a request.
+enum Lane {
+    case pool
+    /// A thread for key derivations. An attempt may be delayed, which must not delay other requests.
+    case keys
+    /// The threads for requests that may wait for a remote, and so only delay requests of the same kind.
+    case remotes
+    /// A thread beyond the pools, for some seconds at most.
+    case own
+}
+
+extension VaultRequest {
+    static var lane: Lane { .pool }
+
+    func repliesAtOnce(to caller: Caller, from answers: Answers) throws(VaultError) -> [Reply]? { nil }
 }

@@ -5,8 +5,8 @@ internal import VaultAgent
 // Requests about asking people.
 
 /// Only a request with a passphrase comes here; the session handles the one that involves a door.
-extension AuthenticateRequest: VaultRequest {
-    func isPermitted(to caller: Caller) -> Bool { caller.access != .none }
+extension AuthenticateRequest: KnownRequest, VaultRequest {
+    static let lane = Lane.keys
 
     func replies(to caller: Caller, from answers: Answers) throws(VaultError) -> [TicketReply] {
         guard let passphrase else { throw .presenceRequired }
@@ -15,9 +15,7 @@ extension AuthenticateRequest: VaultRequest {
     }
 }
 
-extension PresentRequest: ServedRequest {
-    func isPermitted(to caller: Caller) -> Bool { caller.access != .none }
-}
+extension PresentRequest: KnownRequest {}
 
 /// Only for doors: the questions contain the words of all programs.
 extension QuestionsRequest: ServedRequest {
@@ -25,6 +23,8 @@ extension QuestionsRequest: ServedRequest {
 }
 
 extension AnswerRequest: VaultRequest {
+    static let lane = Lane.keys
+
     func isPermitted(to caller: Caller) -> Bool { caller.isDoor }
 
     func replies(to caller: Caller, from answers: Answers) throws(VaultError) -> [DoneReply] {

@@ -2,6 +2,7 @@
 internal import FoundationEssentials
 internal import Vault
 internal import VaultAgent
+internal import VaultFleet
 internal import VaultSync
 
 // All requests of the agent, with their permissions and their execution.
@@ -35,43 +36,22 @@ enum ServedRequests {
 
 // MARK: Requests that the session answers itself
 
-extension HelloRequest: ServedRequest {
-    func isPermitted(to caller: Caller) -> Bool { true }
-}
+extension HelloRequest: OpenRequest {}
+extension ProgramHelloRequest: OpenRequest {}
+extension BehalfHelloRequest: OpenRequest {}
+extension StatusRequest: OpenRequest {}
+extension TurnRequest: KnownRequest {}
 
-extension ProgramHelloRequest: ServedRequest {
-    func isPermitted(to caller: Caller) -> Bool { true }
-}
-
-extension BehalfHelloRequest: ServedRequest {
-    func isPermitted(to caller: Caller) -> Bool { true }
-}
-
-extension StatusRequest: ServedRequest {
-    func isPermitted(to caller: Caller) -> Bool { true }
-}
-
-extension TurnRequest: ServedRequest {
-    func isPermitted(to caller: Caller) -> Bool { caller.access != .none }
-}
-
-extension StopRequest: ServedRequest {
-    func isPermitted(to caller: Caller) -> Bool { caller.isWhole }
-}
+extension StopRequest: WholeRequest {}
 
 /// Changes reveal which items there are, like a query that opens nothing.
-extension WatchRequest: ServedRequest {
-    func isPermitted(to caller: Caller) -> Bool { caller.access != .none }
-}
-
-extension UnwatchRequest: ServedRequest {
-    func isPermitted(to caller: Caller) -> Bool { caller.access != .none }
-}
+extension WatchRequest: KnownRequest {}
+extension UnwatchRequest: KnownRequest {}
 
 // MARK: Locking
 
-extension UnlockRequest: VaultRequest {
-    func isPermitted(to caller: Caller) -> Bool { caller.access != .none }
+extension UnlockRequest: KnownRequest, VaultRequest {
+    static let lane = Lane.keys
 
     func replies(to caller: Caller, from answers: Answers) throws(VaultError) -> [DoneReply] {
         try answers.unlock(with: secret, for: caller)
@@ -79,9 +59,7 @@ extension UnlockRequest: VaultRequest {
     }
 }
 
-extension LockRequest: VaultRequest {
-    func isPermitted(to caller: Caller) -> Bool { caller.access != .none }
-
+extension LockRequest: KnownRequest, VaultRequest {
     func replies(to caller: Caller, from answers: Answers) throws(VaultError) -> [DoneReply] {
         answers.keeper.lock()
         answers.audit?.noteDone(.lock, by: caller)
@@ -89,10 +67,8 @@ extension LockRequest: VaultRequest {
     }
 }
 
-extension IdleLimitRequest: VaultRequest {
-    /// The programs of a single group may not decide how long the vault stays open.
-    func isPermitted(to caller: Caller) -> Bool { caller.isWhole }
-
+/// The programs of a single group may not decide how long the vault stays open.
+extension IdleLimitRequest: WholeRequest, VaultRequest {
     func replies(to caller: Caller, from answers: Answers) throws(VaultError) -> [DoneReply] {
         answers.keeper.setIdleLimit(.seconds(Int64(value)))
         return [DoneReply()]
@@ -132,7 +108,8 @@ extension CopyMatchingRequest: VaultRequest {
     }
 
     func replies(to caller: Caller, from answers: Answers) throws(VaultError) -> [ItemsReply] {
-        let items = try answers.keeper.search(caller.groups) { vault throws(VaultError) in
+        answers.keeper.lockIfDue()
+        let items = try answers.keeper.searchAtOnce(caller.groups) { vault throws(VaultError) in
             try caller.view(of: vault).copyMatching(value)
         }
         return try answers.found(items, value, caller)
@@ -166,17 +143,14 @@ extension SecretRequest: VaultRequest {
     }
 }
 
-extension RefusalRequest: VaultRequest {
+extension RefusalRequest: PlainRequest {
     /// Only a client that may have the secret can have offered it to a server.
     func isPermitted(to caller: Caller) -> Bool { SecretRequest.isPermitted(to: caller) }
 
-    func replies(to caller: Caller, from answers: Answers) throws(VaultError) -> [CountReply] {
-        let isRefused = try answers.use(caller) { vault throws(VaultError) in
-            guard isNew else { return try vault.isRefused(item) }
-            try vault.noteRefusal(of: item)
-            return true
-        }
-        return [CountReply(isRefused ? 1 : 0)]
+    func reply(from vault: Vault) throws(VaultError) -> CountReply {
+        guard isNew else { return CountReply(try vault.isRefused(item) ? 1 : 0) }
+        try vault.noteRefusal(of: item)
+        return CountReply(1)
     }
 }
 
@@ -219,20 +193,14 @@ extension StoreRequest: VaultRequest {
     }
 }
 
-extension LockedCountRequest: VaultRequest {
-    func isPermitted(to caller: Caller) -> Bool { caller.access != .none }
-
-    func replies(to caller: Caller, from answers: Answers) throws(VaultError) -> [CountReply] {
-        [CountReply(try answers.use(caller) { vault throws(VaultError) in try vault.lockedCount(matching: value) })]
+extension LockedCountRequest: KnownRequest, PlainRequest {
+    func reply(from vault: Vault) throws(VaultError) -> CountReply {
+        CountReply(try vault.lockedCount(matching: value))
     }
 }
 
-extension SequenceRequest: VaultRequest {
-    func isPermitted(to caller: Caller) -> Bool { caller.access != .none }
-
-    func replies(to caller: Caller, from answers: Answers) throws(VaultError) -> [CountReply] {
-        [CountReply(Int(clamping: try answers.use(caller) { vault throws(VaultError) in try vault.sequence }))]
-    }
+extension SequenceRequest: KnownRequest, PlainRequest {
+    func reply(from vault: Vault) throws(VaultError) -> CountReply { CountReply(Int(clamping: try vault.sequence)) }
 }
 
 // MARK: Older versions
@@ -258,96 +226,71 @@ extension RestoreRequest: VaultRequest {
     }
 }
 
-extension ForgetRequest: VaultRequest {
-    func replies(to caller: Caller, from answers: Answers) throws(VaultError) -> [CountReply] {
-        let count = try answers.use(caller) { vault throws(VaultError) in try vault.forget(accessGroup: value) }
-        try answers.afterwards { audit throws(VaultError) in try audit.note(.forget, count: count, by: caller) }
-        return [CountReply(count)]
-    }
+extension ForgetRequest: PlainRequest {
+    func reply(from vault: Vault) throws(VaultError) -> CountReply { CountReply(try vault.forget(accessGroup: value)) }
+
+    func line(_ reply: CountReply) -> (verb: AuditLog.Verb, count: Int)? { (.forget, Int(clamping: reply.count)) }
 }
 
-extension HistoryLimitRequest: VaultRequest {
-    /// The programs of a single group may not decide the history of every item.
-    func isPermitted(to caller: Caller) -> Bool { caller.isWhole }
-
-    func replies(to caller: Caller, from answers: Answers) throws(VaultError) -> [CountReply] {
-        let limit = try answers.use(caller) { vault throws(VaultError) in
-            if let value { try vault.setHistoryLimit(Int(value)) }
-            return try vault.historyLimit
-        }
-        if value != nil {
-            try answers.afterwards { audit throws(VaultError) in try audit.note(.set, count: 1, by: caller) }
-        }
-        return [CountReply(limit)]
+/// The programs of a single group may not decide the history of every item.
+extension HistoryLimitRequest: WholeRequest, PlainRequest {
+    func reply(from vault: Vault) throws(VaultError) -> CountReply {
+        if let value { try vault.setHistoryLimit(Int(value)) }
+        return CountReply(try vault.historyLimit)
     }
+
+    func line(_ reply: CountReply) -> (verb: AuditLog.Verb, count: Int)? { value.map { _ in (.set, 1) } }
 }
 
-extension DeletedItemsLimitRequest: VaultRequest {
-    func isPermitted(to caller: Caller) -> Bool { caller.isWhole }
-
-    func replies(to caller: Caller, from answers: Answers) throws(VaultError) -> [CountReply] {
-        let days = try answers.use(caller) { vault throws(VaultError) in
-            if let value { try vault.setDeletedItemsLimit(value == 0 ? nil : Int(value)) }
-            return try vault.deletedItemsLimit ?? 0
-        }
-        if value != nil {
-            try answers.afterwards { audit throws(VaultError) in try audit.note(.set, count: 1, by: caller) }
-        }
-        return [CountReply(days)]
+extension DeletedItemsLimitRequest: WholeRequest, PlainRequest {
+    func reply(from vault: Vault) throws(VaultError) -> CountReply {
+        if let value { try vault.setDeletedItemsLimit(value == 0 ? nil : Int(value)) }
+        return CountReply(try vault.deletedItemsLimit ?? 0)
     }
+
+    func line(_ reply: CountReply) -> (verb: AuditLog.Verb, count: Int)? { value.map { _ in (.set, 1) } }
 }
 
-extension PurgeHistoryRequest: VaultRequest {
-    func replies(to caller: Caller, from answers: Answers) throws(VaultError) -> [CountReply] {
-        let count = try answers.use(caller) { vault throws(VaultError) in
-            try vault.purgeHistory(matching: queries, onlyDeleted: onlyDeleted)
-        }
-        try answers.afterwards { audit throws(VaultError) in try audit.note(.forget, count: count, by: caller) }
-        return [CountReply(count)]
+extension PurgeHistoryRequest: PlainRequest {
+    func reply(from vault: Vault) throws(VaultError) -> CountReply {
+        CountReply(try vault.purgeHistory(matching: queries, onlyDeleted: onlyDeleted))
     }
+
+    func line(_ reply: CountReply) -> (verb: AuditLog.Verb, count: Int)? { (.forget, Int(clamping: reply.count)) }
 }
 
 // MARK: The device and the file
 
-extension DeviceIdentifierRequest: VaultRequest {
+extension DeviceIdentifierRequest: PlainRequest {
     /// All programs of the device share one identifier of a name.
     func isPermitted(to caller: Caller) -> Bool { reset ? caller.isWhole : caller.access == .full }
 
-    func replies(to caller: Caller, from answers: Answers) throws(VaultError) -> [IdentifierReply] {
-        let identifier = try answers.use(caller) { vault throws(VaultError) in
+    func reply(from vault: Vault) throws(VaultError) -> IdentifierReply {
+        IdentifierReply(
             try reset
                 ? vault.resetDeviceIdentifier(for: name, thisDeviceOnly: thisDeviceOnly)
-                : vault.deviceIdentifier(for: name, thisDeviceOnly: thisDeviceOnly)
-        }
-        try answers.afterwards { audit throws(VaultError) in
-            try audit.note(reset ? .set : .use, count: 1, by: caller)
-        }
-        return [IdentifierReply(identifier)]
+                : vault.deviceIdentifier(for: name, thisDeviceOnly: thisDeviceOnly))
+    }
+
+    func line(_ reply: IdentifierReply) -> (verb: AuditLog.Verb, count: Int)? { (reset ? .set : .use, 1) }
+}
+
+extension CompactRequest: WholeRequest, PlainRequest {
+    func reply(from vault: Vault) throws(VaultError) -> DoneReply {
+        try vault.compact()
+        return DoneReply()
     }
 }
 
-extension CompactRequest: VaultRequest {
-    func isPermitted(to caller: Caller) -> Bool { caller.isWhole }
-
-    func replies(to caller: Caller, from answers: Answers) throws(VaultError) -> [DoneReply] {
-        try answers.use(caller) { vault throws(VaultError) in try vault.compact() }
-        return [DoneReply()]
+/// The result counts the items of all groups.
+extension VerifyRequest: WholeRequest, PlainRequest {
+    func reply(from vault: Vault) throws(VaultError) -> VerificationReply {
+        VerificationReply(try vault.verify(deep: deep))
     }
 }
 
-extension VerifyRequest: VaultRequest {
-    /// The result counts the items of all groups.
-    func isPermitted(to caller: Caller) -> Bool { caller.isWhole }
-
-    func replies(to caller: Caller, from answers: Answers) throws(VaultError) -> [VerificationReply] {
-        [VerificationReply(try answers.use(caller) { vault throws(VaultError) in try vault.verify(deep: deep) })]
-    }
-}
-
-extension AuditRequest: VaultRequest {
-    /// The result counts the actions of all programs.
-    func isPermitted(to caller: Caller) -> Bool { caller.isWhole }
-
+/// The result counts the actions of all programs.
+extension AuditRequest: WholeRequest, VaultRequest {
     func replies(to caller: Caller, from answers: Answers) throws(VaultError) -> [AuditReply] {
         guard let directory = answers.auditDirectory else { throw .unimplemented }
         let (entries, firstChanged) = try answers.use(caller) { vault throws(VaultError) in
@@ -359,9 +302,9 @@ extension AuditRequest: VaultRequest {
 
 // MARK: Many devices
 
-extension SyncRequest: RemoteRequest {
-    /// Other devices receive the items of every group.
-    func isPermitted(to caller: Caller) -> Bool { caller.isWhole }
+/// Other devices receive the items of every group.
+extension SyncRequest: WholeRequest, VaultRequest {
+    static let lane = Lane.remotes
 
     func replies(to caller: Caller, from answers: Answers) throws(VaultError) -> [SyncReply] {
         let result = try answers.keeper.sync(withFingerprint: withFingerprint)
@@ -372,9 +315,7 @@ extension SyncRequest: RemoteRequest {
     }
 }
 
-extension FleetRequest: VaultRequest {
-    func isPermitted(to caller: Caller) -> Bool { caller.isWhole }
-
+extension FleetRequest: WholeRequest, VaultRequest {
     func replies(to caller: Caller, from answers: Answers) throws(VaultError) -> [SyncReply] {
         let look = try answers.use(caller) { vault throws(VaultError) in
             let look = FleetLook(of: vault, environment: answers.keeper.settings.environment)
@@ -385,17 +326,12 @@ extension FleetRequest: VaultRequest {
     }
 }
 
-extension FollowingRequest: VaultRequest {
-    func isPermitted(to caller: Caller) -> Bool { caller.isWhole }
-
+extension FollowingRequest: WholeRequest, VaultRequest {
     func replies(to caller: Caller, from answers: Answers) throws(VaultError) -> [SyncReply] {
         SyncReply.parts(of: answers.keeper.following)
     }
 }
 
-extension HasConflictRequest: VaultRequest {
-    func replies(to caller: Caller, from answers: Answers) throws(VaultError) -> [CountReply] {
-        let hasConflict = try answers.use(caller) { vault throws(VaultError) in try vault.hasConflict(value) }
-        return [CountReply(hasConflict ? 1 : 0)]
-    }
+extension HasConflictRequest: PlainRequest {
+    func reply(from vault: Vault) throws(VaultError) -> CountReply { CountReply(try vault.hasConflict(value) ? 1 : 0) }
 }

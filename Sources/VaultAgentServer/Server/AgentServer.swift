@@ -85,8 +85,7 @@ package final class AgentServer: Sendable {
     private func follow() {
         guard settings.syncs else { return }
         keeper.follow { [audit = answers.audit] items in
-            // Recorded as an action of the agent itself.
-            audit?.noteDone(.sync, count: items, by: Caller(process: .own, access: .full, groups: [], purpose: .use))
+            audit?.noteDone(.sync, count: items, by: .agent)
         }
     }
 
@@ -95,17 +94,13 @@ package final class AgentServer: Sendable {
 
     private func locked(_ isByItself: Bool) {
         state.withLock(\.connections)?.forEach { $0.dropStaged() }
-        if isByItself { noteLock() }
+        // A lock that no client has requested.
+        if isByItself { answers.audit?.noteDone(.lock, by: .agent) }
     }
 
     var staged: Int { state.withLock { $0.staged } }
 
     func noteStaged(_ bytes: Int) { state.withLock { $0.staged += bytes } }
-
-    /// Records a lock that no client has requested.
-    private func noteLock() {
-        answers.audit?.noteDone(.lock, by: Caller(process: .own, access: .full, groups: [], purpose: .use))
-    }
 
     /// Reloads a changed policy before an unlock.
     private func reloadIfOutdated() {

@@ -3,6 +3,7 @@ internal import Synchronization
 internal import SystemPackage
 internal import Vault
 internal import VaultAgent
+internal import VaultFleet
 internal import VaultStorage
 internal import VaultSync
 
@@ -49,11 +50,11 @@ final class VaultKeeper: Sendable {
     let follower = Mutex<FleetFollower?>(nil)
     /// The latest checks of the remotes.
     let checks = Mutex<RemoteChecks?>(nil)
-    /// The newest request to join a fleet, and its time. Only this one waits for an answer.
-    let joining = Mutex<(wish: JoinWish, since: Duration)?>(nil)
+    let fleetHost: FleetHost
 
     init(_ settings: AgentSettings) {
         (self.settings, engines) = (settings, settings.engines ?? .all(settings.environment))
+        fleetHost = FleetHost(isAgent: true) { settings.clock.now }
     }
 
     var idleLimit: Duration { state.withLock { $0.idleLimit } ?? settings.idleLimit }
@@ -68,17 +69,9 @@ final class VaultKeeper: Sendable {
         return try useAtOnce(groups, body)
     }
 
-    /// Runs a search. One that finds nothing does not keep the vault open: programs look for what they never stored,
-    /// for as long as they run.
-    func search<R>(_ groups: AccessGroups, _ body: (Vault) throws(VaultError) -> R) throws(VaultError) -> R {
-        lockIfDue()
-        return try searchAtOnce(groups, body)
-    }
-
-    /// Does the work of ``search(_:_:)`` after a check of the limits.
-    func searchAtOnce<R>(
-        _ groups: AccessGroups, _ body: (Vault) throws(VaultError) -> R
-    ) throws(VaultError) -> R {
+    /// Runs a search after a check of the limits. One that finds nothing does not keep the vault open: programs look
+    /// for what they never stored, for as long as they run.
+    func searchAtOnce<R>(_ groups: AccessGroups, _ body: (Vault) throws(VaultError) -> R) throws(VaultError) -> R {
         let found = try useUnasked(groups, body)
         state.withLock { $0.lastUse = settings.clock.now }
         return found

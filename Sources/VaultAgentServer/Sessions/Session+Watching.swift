@@ -34,10 +34,7 @@ extension Session {
             answer(DoneReply(), number)
         case let request as WatchRequest where watches[number] == nil:
             watches.isAnswering = true
-            do throws(VaultError) { try caller.check(request) } catch {
-                server.answers.audit?.noteRefusal(of: caller, error)
-                return answer(FailureReply(error), number)
-            }
+            guard isPermitted(request, to: caller) else { return answer(FailureReply(.agent(.refused)), number) }
             subscribe(request, caller) { session, watched in
                 guard case .watching = session.phase else { return }
                 switch watched {

@@ -203,14 +203,13 @@ final class Session: PlaceHolder {
         self.caller = caller
         // All parts of a store are one request.
         if (request as? StoreRequest)?.isLast != false { isNextAttended = false }
-        do throws(VaultError) { try caller.check(request) } catch {
-            server.answers.audit?.noteRefusal(of: caller, error)
+        guard isPermitted(request, to: caller) else {
             // Only the last part has an answer.
             if let store = request as? StoreRequest, !store.isLast {
                 phase = .ready
                 return countRefusal()
             }
-            return reply([FailureReply(error)], number)
+            return reply([FailureReply(.agent(.refused))], number)
         }
         switch request {
         case is StatusRequest: reply([StatusReply(server.status(for: caller))], number)
@@ -237,6 +236,12 @@ final class Session: PlaceHolder {
         // A second greeting.
         default: throw .invalid
         }
+    }
+
+    func isPermitted(_ request: some ServedRequest, to caller: Caller) -> Bool {
+        if request.isPermitted(to: caller) { return true }
+        server.answers.audit?.noteRefusal(of: caller, .agent(.refused))
+        return false
     }
 
     private func hasTurn(_ number: UInt32) {
@@ -276,14 +281,17 @@ final class Session: PlaceHolder {
         guard let caller else { return }
         let answers = server.answers
         if let replies = answers.answerAtOnce(request, of: caller) { return reply(replies[...], number) }
-        if request is any RemoteRequest { return answerPatiently(request, caller, number) }
-        let derivesKeys = request is UnlockRequest || request is AuthenticateRequest || request is AnswerRequest
+        let lane = type(of: request).lane
         let work: @Sendable () -> Void = { [here] in
             let replies = answers.answer(request, of: caller)
-            here.execute { $0.finish(replies, derivesKeys: derivesKeys, number) }
+            here.execute { $0.finish(replies, derivesKeys: lane == .keys, number) }
         }
-        // Not run on the pool: an attempt may be delayed, which must not delay others.
-        if derivesKeys { server.unlocking.async(execute: work) } else { server.pool.run(work) }
+        switch lane {
+        case .pool: server.pool.run(work)
+        case .keys: server.unlocking.async(execute: work)
+        case .remotes: server.remotePool.run(work)
+        case .own: DispatchQueue.global().async(execute: work)
+        }
     }
 
     private func finish(_ replies: [any AgentReply], derivesKeys: Bool, _ number: UInt32) {
@@ -291,16 +299,6 @@ final class Session: PlaceHolder {
         guard case .busy = phase else { return }
         if let ticket = replies[0] as? TicketReply { tickets.append(ticket.value) }
         reply(replies[...], number)
-    }
-
-    /// Executes a request that may wait for a remote.
-    private func answerPatiently(_ request: some VaultRequest, _ caller: Caller, _ number: UInt32) {
-        let work: @Sendable () -> Void = { [here, answers = server.answers] in
-            let replies = answers.answer(request, of: caller)
-            here.execute { $0.finish(replies, derivesKeys: false, number) }
-        }
-        // A check takes some seconds at most, and so may run on a thread beyond the pool.
-        request is CheckRemotesRequest ? DispatchQueue.global().async(execute: work) : server.remotePool.run(work)
     }
 
     /// Ends the connection of a client that is refused again and again, after the answer: each refusal costs a look at

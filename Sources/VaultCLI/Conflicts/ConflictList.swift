@@ -32,7 +32,8 @@ struct ConflictList: ParsableCommand {
     @OptionGroup var output: JSONOption
 
     func run() throws {
-        try vault.withConflicts(revealing: reveal) { conflicts, names, _ in
+        try vault.withFleet { fleet in
+            let (conflicts, names) = try fleet.conflicts(revealing: reveal)
             guard output.json else {
                 if conflicts.isEmpty { Output.note("no conflicts") }
                 for conflict in conflicts {

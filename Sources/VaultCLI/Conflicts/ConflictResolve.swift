@@ -30,13 +30,14 @@ struct ConflictResolve: ParsableCommand {
     }
 
     func run() throws {
-        try vault.withConflicts(revealing: false) { conflicts, _, resolve in
+        try vault.withFleet { fleet in
+            let (conflicts, _) = try fleet.conflicts(revealing: false)
             let found = try ConflictChoice(item: item, account: account, field: field).only(of: conflicts)
             guard keep <= found.values.count else {
                 throw CommandError.usage(
                     "there are \(found.values.count) to choose from", hint: "see 'vault conflicts'")
             }
-            try resolve(found, keep)
+            try fleet.resolve(found, keeping: keep)
         }
     }
 }

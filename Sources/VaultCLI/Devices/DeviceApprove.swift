@@ -2,9 +2,8 @@
 internal import ArgumentParser
 internal import Glibc
 internal import Vault
-internal import VaultAgent
-internal import VaultAgentServer
 internal import VaultCrypto
+internal import VaultFleet
 internal import VaultFormat
 internal import VaultStorage
 internal import VaultSync
@@ -50,34 +49,18 @@ struct DeviceApprove: ParsableCommand {
         try checkSources()
         // A code from standard input can be read only once.
         var given: RecoveryCode?
-        if try vault.openAgent() != nil {
-            let code = try code()
-            given = code
-            if try approve(code) { return }
-        }
-        try vault.withFleet { fleet, _ in
+        try vault.withFleet { fleet in
             let code = try given ?? code()
-            let name = try Progress.during("looking for the device") { _ in try fleet.joinRequest(for: code) }
+            given = code
+            let name = try Progress.during("looking for the device") { _ in
+                try fleet.value(\.name, of: AskingDeviceRequest(code.secret))
+            }
             try confirmation.ask("Let '\(name.printable)' into the fleet, as \(role.phrase)?")
-            try tell(try Progress.during("approving") { _ in try fleet.approve(code, role: role) })
+            try tell(
+                try Progress.during("approving") { _ in
+                    try fleet.value(\.device, of: ApproveRequest(code: code.secret, role: role.rawValue))
+                })
         }
-    }
-
-    /// Approves through the agent.
-    ///
-    /// - Returns: `false` if the command has to do it itself.
-    private func approve(_ code: RecoveryCode) throws -> Bool {
-        let found = try Progress.during("looking for the device") { _ in
-            try vault.byAgent(AskingDeviceRequest(code.secret))
-        }
-        guard let name = found?.name else { return false }
-        try confirmation.ask("Let '\(name.printable)' into the fleet, as \(role.phrase)?")
-        let change = try Progress.during("approving") { _ in
-            try vault.byAgent(ApproveRequest(code: code.secret, role: role.rawValue))
-        }
-        guard let device = change?.device else { return false }
-        try tell(device)
-        return true
     }
 
     private func tell(_ device: FleetDevice) throws {

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 internal import ArgumentParser
 internal import Vault
-internal import VaultAgent
-internal import VaultAgentServer
+internal import VaultFleet
 internal import VaultSync
 
 struct DeviceRemove: ParsableCommand {
@@ -27,32 +26,16 @@ struct DeviceRemove: ParsableCommand {
 
     func run() throws {
         try confirmation.checkPossible()
-        if let agent = try vault.openAgent(), try remove(through: agent) { return }
-        try vault.withFleet { fleet, opened in
-            let device = try confirmed(fleet.status().devices)
-            let removal = try Progress.during("removing the device") { _ in
-                try fleet.remove(deviceNamed: device.id.text)
+        try vault.withFleet { fleet in
+            let devices = try fleet.joinedStatus().devices
+            // An agent that may not show the list afterwards is not asked to remove the device either.
+            let listed = try fleet.value(\.secrets, of: DeviceSecretsRequest(other(devices).id.text))
+            let device = try confirmed(devices)
+            let change = try Progress.during("removing the device") { _ in
+                try fleet.change(RemoveDeviceRequest(device.id.text), isFinal: true)
             }
-            let secrets = DeviceSecrets(
-                device: removal.device, isRemoved: removal.failure == nil, readable: removal.readable)
-            try tell(of: secrets, in: opened, removal.outcomes, removal.failure, DeviceNames(fleet))
+            try tell(of: change.secrets ?? listed, in: fleet.store, change)
         }
-    }
-
-    /// - Returns: `false` if the command has to do it itself.
-    private func remove(through agent: AgentClient) throws -> Bool {
-        let devices = try vault.fleetStatus().devices
-        // An agent that may not show the list afterwards is not asked to remove the device either.
-        guard let listed = try vault.byAgent(DeviceSecretsRequest(other(devices).id.text))?.secrets else {
-            return false
-        }
-        let device = try confirmed(devices)
-        let change = try Progress.during("removing the device") { _ in
-            try agent.changed(RemoveDeviceRequest(device.id.text))
-        }
-        try tell(
-            of: change.secrets ?? listed, in: agent, change.outcomes, change.delay, DeviceNames(change.deviceNames))
-        return true
     }
 
     private func other(_ devices: [FleetDevice]) throws -> FleetDevice {
@@ -74,12 +57,10 @@ struct DeviceRemove: ParsableCommand {
     /// Reports the removal, which is signed and stored: the pager and the reader of the output can no longer stop it.
     ///
     /// - Throws: the reason, if the removal has to wait for a remote.
-    private func tell(
-        of secrets: DeviceSecrets, in store: some ItemStore, _ outcomes: [SyncOutcome], _ delay: SyncError?,
-        _ names: DeviceNames
-    ) throws {
+    private func tell(of secrets: DeviceSecrets, in store: any ItemStore, _ change: FleetChange) throws {
+        let (delay, names) = (change.delay, DeviceNames(change.deviceNames))
         let (device, again) = ("'\(secrets.device.name.printable)'", "'vault device secrets \(secrets.device.id.text)'")
-        if delay == nil { outcomes.warn("a later sync announces the removal", names) }
+        if delay == nil { change.outcomes.warn("a later sync announces the removal", names) }
         let done = delay == nil ? "\(device) is removed" : "\(device) waits to be removed by the next sync"
         try Output.after(done, hint: "\(again) lists the items to change", onlyWarns: delay != nil) {
             let items = try ReadableItems(secrets, in: store)

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 internal import ArgumentParser
 internal import Vault
-internal import VaultAgent
-internal import VaultAgentServer
+internal import VaultFleet
 internal import VaultSync
 
 struct DeviceResolve: ParsableCommand {
@@ -21,15 +20,10 @@ struct DeviceResolve: ParsableCommand {
     func run() throws {
         try confirmation.checkPossible()
         var isConfirmed = confirmation.yes
-        if try vault.openAgent() != nil {
-            if !isConfirmed { try confirm(vault.fleetStatus()) }
+        try vault.withFleet { fleet in
+            if !isConfirmed { try confirm(fleet.joinedStatus()) }
             isConfirmed = true
-            let change = try Progress.during("resolving") { _ in try vault.byAgent(ResolveRosterRequest()) }
-            if change != nil { return }
-        }
-        try vault.withFleet { fleet, _ in
-            if !isConfirmed { try confirm(fleet.status()) }
-            try Progress.during("resolving") { _ in try fleet.resolveRoster() }
+            _ = try Progress.during("resolving") { _ in try fleet.change(ResolveRosterRequest()) }
         }
     }
 

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 internal import ArgumentParser
 internal import Vault
-internal import VaultAgent
-internal import VaultAgentServer
+internal import VaultFleet
 internal import VaultSync
 
 struct DeviceSecretsList: ParsableCommand {
@@ -23,11 +22,9 @@ struct DeviceSecretsList: ParsableCommand {
     @OptionGroup var vault: VaultOptions
 
     func run() throws {
-        if let agent = try vault.openAgent(), let secrets = try vault.byAgent(DeviceSecretsRequest(name))?.secrets {
-            return try ReadableItems(secrets, in: agent).write(asJSON: output.json)
-        }
-        try vault.withFleet { fleet, opened in
-            try ReadableItems(try fleet.secrets(ofDeviceNamed: name), in: opened).write(asJSON: output.json)
+        try vault.withFleet { fleet in
+            let secrets = try fleet.value(\.secrets, of: DeviceSecretsRequest(name))
+            try ReadableItems(secrets, in: fleet.store).write(asJSON: output.json)
         }
     }
 }

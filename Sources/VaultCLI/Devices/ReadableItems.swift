@@ -14,14 +14,14 @@ struct ReadableItems: Encodable {
 
     var count: Int { items.count }
 
-    init(_ secrets: DeviceSecrets, in store: some ItemStore) throws {
+    init(_ secrets: DeviceSecrets, in store: any ItemStore) throws {
         items = try ReadableItems.items(secrets.readable, in: store)
         (device, isRemoved) = (DeviceSummary(secrets.device), secrets.isRemoved)
         readable = items.map { ItemOutput(item: $0) }
     }
 
     /// Returns the items that still exist and have a secret, sorted.
-    private static func items(_ ids: [ItemID], in store: some ItemStore) throws -> [Item] {
+    private static func items(_ ids: [ItemID], in store: any ItemStore) throws -> [Item] {
         let wanted = Set(ids)
         let items = try ItemClass.allCases.flatMap { itemClass in
             try store.allMatching(Query(itemClass))

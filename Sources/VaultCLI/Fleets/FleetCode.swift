@@ -2,33 +2,9 @@
 internal import FoundationEssentials
 internal import Vault
 internal import VaultCrypto
-internal import VaultSync
 
 /// Output of a fleet's recovery code or joining code, which is shown once.
 enum FleetCode {
-    /// Runs a change of the fleet that shows its code before it takes effect. A failure to show the code cancels the
-    /// change.
-    ///
-    /// - Parameters:
-    ///   - show: writes the code.
-    ///   - change: receives the function that shows the code.
-    static func showing<R>(
-        with show: (RecoveryCode) throws -> Void,
-        during change: ((RecoveryCode) throws(SyncError) -> Void) throws -> R
-    ) throws -> R {
-        var failure: (any Error)?
-        do {
-            return try withoutActuallyEscaping(show) { show in
-                try change { code throws(SyncError) in
-                    do { try Progress.held { try show(code) } } catch {
-                        failure = error
-                        throw .vault(.cancelled)
-                    }
-                }
-            }
-        } catch { throw failure ?? error }
-    }
-
     /// Writes the code alone, followed by a newline.
     static func write(_ code: RecoveryCode) throws {
         try code.text().withBytes { try Output.write($0) }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 internal import Vault
 internal import VaultAgent
-internal import VaultAgentServer
+internal import VaultFleet
 internal import VaultFormat
 internal import VaultSync
 

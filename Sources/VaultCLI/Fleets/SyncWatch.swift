@@ -6,6 +6,7 @@ internal import Vault
 internal import VaultAgent
 internal import VaultAgentServer
 internal import VaultCrypto
+internal import VaultFleet
 internal import VaultSync
 
 /// Syncs a vault until a signal ends the process, and prints the results.
@@ -23,9 +24,9 @@ final class SyncWatch: Sendable {
         guard locked.isReplicated else { throw SyncError.notJoined }
         let agent = try options.unlocking.hasSource ? nil : VaultAccess.agent(of: locked.path)
         if let agent, try agent.status().state == .unlocked {
-            return try follow(AgentVault(agent), in: locked.path)
+            return try follow(AgentVault(agent: agent), in: locked.path)
         }
-        try options.withOpened { opened, _ in try follow(OpenedVault(opened), in: locked.path) }
+        try options.withOpened { opened, _ in try follow(OpenedVault(vault: opened), in: locked.path) }
     }
 
     private func follow(_ vault: some FollowedVault, in file: FilePath) throws {
@@ -97,11 +98,9 @@ final class SyncWatch: Sendable {
 
 /// A vault opened in this process.
 private struct OpenedVault: FollowedVault {
-    private let vault: Vault
+    let vault: Vault
     private let engines = RemoteEngines.all(.system)
     private let seen = SeenCommit()
-
-    init(_ vault: Vault) { self.vault = vault }
 
     func outlook(isForced: Bool) -> FleetOutlook? {
         // A file that is unreadable right now is tried again at the next commit.
@@ -123,10 +122,8 @@ private struct OpenedVault: FollowedVault {
 
 /// A vault that an agent has unlocked. The agent syncs with all remotes at once.
 private struct AgentVault: FollowedVault {
-    private let agent: AgentClient
+    let agent: AgentClient
     private let seen = SeenCommit()
-
-    init(_ agent: AgentClient) { self.agent = agent }
 
     func outlook(isForced: Bool) -> FleetOutlook? {
         guard seen.isNew(try? agent.sequence) || isForced, let status = (try? agent.fleetLook())?.status else {

@@ -4,6 +4,7 @@ internal import FoundationEssentials
 internal import Glibc
 internal import Vault
 internal import VaultCrypto
+internal import VaultFleet
 internal import VaultFormat
 internal import VaultSync
 
@@ -77,101 +78,89 @@ struct RemoteAdd: ParsableCommand {
                 hint: "a vault for it: 'vault init --vault FILE', 'vault remote add URL --vault FILE'")
         }
         let remote = try RemoteURL(argument: url)
-        let shown = try credentials.credentials(for: remote)
+        let place = RemotePlace(remote, try credentials.credentials(for: remote))
         // Here `--recovery-code-file` means the fleet's recovery code, and not the vault's.
         var vault = try VaultOptions.parse([])
         (vault.file, vault.unlocking.passphrase, vault.unlocking.keyFile) = (file, passphrase, keyFile)
         vault.unlocking.securityKey = securityKey
         var code: RecoveryCode?
-        if try run(remote, shown, throughAgentOf: vault, given: &code) { return }
-        try vault.withFleet(mustBelong: false) { fleet, _ in
-            if try fleet.isJoined {
+        try vault.withFleet(mustBelong: false) { fleet in
+            guard try fleet.status() == nil else {
                 try checkAdds()
-                try fleet.addRemote(remote, credentials: shown)
-                return try tellAdded(remote, try RemoteAdd.ownName(fleet))
+                return try tellAdded(remote, try fleet.change(AddRemoteRequest(place)).name ?? "")
             }
-            let device = try name ?? RemoteAdd.hostName()
-            if join { return try join(fleet, remote, shown, device) }
-            if let recoveryCodeFile {
-                let code = try code ?? UnlockOptions.recoveryCode(recoveryCodeFile)
-                try Progress.during("joining") { _ in
-                    try fleet.join(remote, credentials: shown, with: code, deviceName: device)
-                }
-                try report(.joined, remote, try RemoteAdd.ownName(fleet))
-                return AgentNetwork.tell(of: remote)
+            let member = NewMember(place: place, device: try name ?? RemoteAdd.hostName())
+            if join { return try join(fleet, remote, member) }
+            guard let recoveryCodeFile else { return try found(fleet, remote, member) }
+            let known = try code ?? UnlockOptions.recoveryCode(recoveryCodeFile)
+            code = known
+            let change = try Progress.during("joining") { _ in
+                try fleet.change(RecoverRequest(member, code: known.secret))
             }
-            try found(fleet, remote, shown, device)
+            try tellJoined(remote, change.name ?? member.device)
         }
     }
 
     /// - Throws: an error for options that only make sense before the vault belongs to a fleet.
-    func checkAdds() throws {
+    private func checkAdds() throws {
         guard !join, recoveryCodeFile == nil else { throw SyncError.alreadyJoined }
         guard name == nil else {
             throw CommandError.usage("the vault belongs to a fleet: --name was chosen then")
         }
     }
 
-    func tellAdded(_ remote: RemoteURL, _ device: String) throws {
+    private func tellAdded(_ remote: RemoteURL, _ device: String) throws {
         try report(.added, remote, device)
         AgentNetwork.tell(of: remote)
         Output.note("'vault sync' puts there what the others are to find")
     }
 
-    private func found(
-        _ fleet: Fleet, _ remote: RemoteURL, _ credentials: RemoteCredentials, _ device: String
-    ) throws {
-        var isShown = false
+    private func found(_ fleet: any FleetControl, _ remote: RemoteURL, _ member: NewMember) throws {
+        try fleet.change(FoundRequest(member, code: nil))
+        let code = try RecoveryCode(SystemRandom())
+        try report(.founded, remote, member.device, code)
+        Output.note(
+            "the recovery code of the fleet, which lets a device join without another one; " + FleetCode.isShownOnce)
         do {
-            try FleetCode.showing { code in
-                try report(.founded, remote, device, code)
-                isShown = true
-                Output.note(Self.codeIsShown)
-            } during: { show in
-                try Progress.during("founding the fleet") { _ in
-                    _ = try fleet.found(remote, credentials: credentials, deviceName: device, showing: show)
-                }
+            _ = try Progress.during("founding the fleet") { _ in
+                try fleet.change(FoundRequest(member, code: code.secret), isFinal: true)
             }
         } catch {
-            if isShown {
-                Self.warn(isFounded: (try? fleet.isJoined) == true)
-            }
+            Output.warn(
+                (try? fleet.status()) != nil
+                    ? "the fleet is founded on this device, and 'vault sync' copies it to the folder"
+                    : "no fleet was founded: the recovery code is invalid")
             throw error
         }
-        tellFounded(remote)
-    }
-
-    static let codeIsShown =
-        "the recovery code of the fleet, which lets a device join without another one; " + FleetCode.isShownOnce
-
-    /// Warns after a failure that follows the display of the code.
-    static func warn(isFounded: Bool) {
-        Output.warn(
-            isFounded
-                ? "the fleet is founded on this device, and 'vault sync' copies it to the folder"
-                : "no fleet was founded: the recovery code is invalid")
-    }
-
-    func tellFounded(_ remote: RemoteURL) {
         AgentNetwork.tell(of: remote)
         Output.note("on another machine: 'vault init', 'vault remote add \(remote.text) --join'")
     }
 
-    private func join(
-        _ fleet: Fleet, _ remote: RemoteURL, _ credentials: RemoteCredentials, _ device: String
-    ) throws {
-        let attempt = try fleet.requestToJoin(remote, credentials: credentials, deviceName: device)
-        let name = try waitForOwner(remote, device, attempt.code) {
-            try attempt.poll() ? try RemoteAdd.ownName(fleet) : nil
+    private func join(_ fleet: any FleetControl, _ remote: RemoteURL, _ member: NewMember) throws {
+        let code = try RecoveryCode(SystemRandom())
+        try fleet.change(AskToJoinRequest(member, code: code.secret))
+        var isLocked = false
+        let name = try waitForOwner(remote, member.device, code) {
+            do {
+                return try fleet.change(AnswerToJoinRequest(code.secret), isFinal: true).name
+            } catch VaultError.locked {
+                if !isLocked { Output.note("the vault was locked; it joins after 'vault unlock'") }
+                isLocked = true
+                return nil
+            }
         }
-        try report(.joined, remote, name)
+        try tellJoined(remote, name)
+    }
+
+    private func tellJoined(_ remote: RemoteURL, _ device: String) throws {
+        try report(.joined, remote, device)
         AgentNetwork.tell(of: remote)
     }
 
     /// Shows the code, and polls for an answer.
     ///
     /// - Parameter poll: returns the device's name in the fleet once the device has joined; else `nil`.
-    func waitForOwner(
+    private func waitForOwner(
         _ remote: RemoteURL, _ device: String, _ code: RecoveryCode, _ poll: () throws -> String?
     ) throws -> String {
         try report(.waiting, remote, device, code)
@@ -189,13 +178,7 @@ struct RemoteAdd: ParsableCommand {
         }
     }
 
-    /// Returns the device's name in the fleet, which has a number appended if another device has the same name.
-    private static func ownName(_ fleet: Fleet) throws -> String {
-        let status = try fleet.status()
-        return status.devices.first { $0.isThis }?.name ?? status.deviceName
-    }
-
-    static func hostName() throws -> String {
+    private static func hostName() throws -> String {
         let name = ProcessInfo.processInfo.hostName
         guard RosterDevice.isName(name) else {
             throw CommandError.usage("the machine's name cannot be a device's name", hint: "--name DEVICE")
@@ -205,12 +188,12 @@ struct RemoteAdd: ParsableCommand {
 
     // MARK: What is said
 
-    enum Result: String {
+    private enum Result: String {
         case founded, waiting, joined, added
     }
 
     /// Prints the code alone, or a JSON object with it.
-    func report(_ result: Result, _ remote: RemoteURL, _ device: String, _ code: RecoveryCode? = nil) throws {
+    private func report(_ result: Result, _ remote: RemoteURL, _ device: String, _ code: RecoveryCode? = nil) throws {
         if json {
             let write = {
                 try FleetCode.write(

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 internal import ArgumentParser
 internal import Vault
-internal import VaultAgent
-internal import VaultAgentServer
 internal import VaultCrypto
+internal import VaultFleet
 internal import VaultSync
 
 struct RemoteRecoveryCode: ParsableCommand {
@@ -29,44 +28,22 @@ struct RemoteRecoveryCode: ParsableCommand {
                 "the recovery code is not stored, and cannot be shown again",
                 hint: "--new makes another one; the old one lets no device in from then on")
         }
-        if try renewByAgent() { return }
-        try vault.withFleet { fleet, _ in
-            var isShown = false
-            let outcomes: [SyncOutcome]
+        try vault.withFleet { fleet in
+            try fleet.change(RenewCodeRequest(nil))
+            let code = try RecoveryCode(SystemRandom())
+            try tell(code)
             do {
-                outcomes = try FleetCode.showing { code in
-                    try tell(code)
-                    isShown = true
-                } during: { show in
-                    try Progress.during(Self.progress) { _ in try fleet.renewRecoveryCode(showing: show) }
+                let change = try Progress.during("making another recovery code") { _ in
+                    try fleet.change(RenewCodeRequest(code.secret), isFinal: true)
                 }
+                change.outcomes.warn("a later sync announces the new code", DeviceNames(change.deviceNames))
+                Output.note("the previous recovery code is no longer valid")
             } catch {
-                if isShown { warnOfDoubt() }
+                Output.warn("the old or the new code is valid, which is unknown: make another one")
                 throw error
             }
-            tell(outcomes, DeviceNames(fleet))
         }
     }
-
-    /// Renews the code through the agent if it has the vault unlocked. This process makes the code, and shows it before
-    /// it passes the code to the agent.
-    ///
-    /// - Returns: `false` if the command has to do it itself.
-    private func renewByAgent() throws -> Bool {
-        guard try vault.byAgent(RenewCodeRequest(nil)) != nil, let agent = try vault.openAgent() else { return false }
-        let code = try RecoveryCode(SystemRandom())
-        try tell(code)
-        do {
-            let change = try Progress.during(Self.progress) { _ in try agent.changed(RenewCodeRequest(code.secret)) }
-            tell(change.outcomes, DeviceNames(change.deviceNames))
-        } catch {
-            warnOfDoubt()
-            throw error
-        }
-        return true
-    }
-
-    private static let progress = "making another recovery code"
 
     private func tell(_ code: RecoveryCode) throws {
         if output.json {
@@ -75,15 +52,5 @@ struct RemoteRecoveryCode: ParsableCommand {
             try FleetCode.write(code)
         }
         Output.note("the new recovery code of the fleet; " + FleetCode.isShownOnce)
-    }
-
-    private func tell(_ outcomes: [SyncOutcome], _ names: DeviceNames) {
-        outcomes.warn("a later sync announces the new code", names)
-        Output.note("the previous recovery code is no longer valid")
-    }
-
-    /// After a failure that came when the new code was shown.
-    private func warnOfDoubt() {
-        Output.warn("the old or the new code is valid, which is unknown: make another one")
     }
 }

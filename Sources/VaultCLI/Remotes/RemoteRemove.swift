@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 internal import ArgumentParser
 internal import Vault
-internal import VaultAgent
-internal import VaultAgentServer
+internal import VaultFleet
 internal import VaultSync
 
 struct RemoteRemove: ParsableCommand {
@@ -18,7 +17,6 @@ struct RemoteRemove: ParsableCommand {
 
     func run() throws {
         let remote = try RemoteURL(argument: url)
-        if try vault.byAgent(RemoveRemoteRequest(remote.text)) != nil { return }
-        try vault.withFleet { fleet, _ in try fleet.removeRemote(remote) }
+        _ = try vault.withFleet { fleet in try fleet.change(RemoveRemoteRequest(remote.text)) }
     }
 }
