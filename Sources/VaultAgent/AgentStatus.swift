@@ -61,18 +61,9 @@ public struct AgentStatus: Equatable, Sendable {
         access: Access, groups: [String]? = nil, hasRules: Bool = false, isAuditing: Bool, clients: UInt32,
         asksPeople: Bool = false
     ) {
-        self.state = state
-        self.processID = processID
-        self.version = version
-        self.vault = vault
-        self.idleLimit = idleLimit
-        self.maximum = maximum
-        self.locksIn = locksIn
-        self.access = access
-        self.groups = groups
-        self.hasRules = hasRules
-        self.isAuditing = isAuditing
-        self.clients = clients
+        (self.state, self.processID, self.version, self.vault) = (state, processID, version, vault)
+        (self.idleLimit, self.maximum, self.locksIn, self.access) = (idleLimit, maximum, locksIn, access)
+        (self.groups, self.hasRules, self.isAuditing, self.clients) = (groups, hasRules, isAuditing, clients)
         self.asksPeople = asksPeople
     }
 }

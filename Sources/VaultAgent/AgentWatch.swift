@@ -32,14 +32,15 @@ final class AgentWatch: Sendable {
 
     private let state = Mutex(State())
     private let line: AgentConnection.Line
+    /// Read by one thread.
+    private let connection: Mutex<AgentConnection?>
     private let process = ForkMark.process
 
     /// - Parameter connection: a connection after the greeting, without other requests.
     init(_ connection: consuming AgentConnection) {
         line = connection.line
-        let held = Mutex<AgentConnection?>(consume connection)
-        let incoming = Incoming(held)
-        DispatchQueue(label: "vault.watch").async { incoming.read(for: self) }
+        self.connection = Mutex(consume connection)
+        DispatchQueue(label: "vault.watch").async { self.read() }
     }
 
     /// Whether the watch accepts readers. A forked child lacks the thread.
@@ -91,8 +92,19 @@ final class AgentWatch: Sendable {
 
     // MARK: Received frames
 
+    private func read() {
+        connection.withLock { held in
+            guard var connection = held.take() else { return }
+            while true {
+                do throws(VaultError) { try take(connection.receiveFrame(isPatient: true)) } catch {
+                    return finish(error)
+                }
+            }
+        }
+    }
+
     /// - Throws: an error after which no further frame can be trusted.
-    fileprivate func take(_ frame: Frame) throws(VaultError) {
+    private func take(_ frame: Frame) throws(VaultError) {
         var failure: VaultError?
         do throws(MessageError) {
             switch frame.kind {
@@ -130,7 +142,7 @@ final class AgentWatch: Sendable {
         reader?.end(error)
     }
 
-    fileprivate func finish(_ error: VaultError) {
+    private func finish(_ error: VaultError) {
         line.end()
         let readers = state.withLock { state in
             defer { state.readers = [:] }
@@ -138,24 +150,6 @@ final class AgentWatch: Sendable {
             return state.readers
         }
         for reader in readers.values { reader.end(error) }
-    }
-}
-
-/// The connection, which one thread reads.
-private final class Incoming: Sendable {
-    private let connection: Mutex<AgentConnection?>
-
-    init(_ connection: consuming Mutex<AgentConnection?>) { self.connection = connection }
-
-    func read(for watch: AgentWatch) {
-        connection.withLock { held in
-            guard var connection = held.take() else { return }
-            while true {
-                do throws(VaultError) { try watch.take(connection.receiveFrame(isPatient: true)) } catch {
-                    return watch.finish(error)
-                }
-            }
-        }
     }
 }
 

@@ -19,9 +19,7 @@ public struct Behalf: Equatable, Sendable {
     ///   - sandbox: the client's finding.
     public init?(process: Int32, startTime: UInt64, sandbox: String?) {
         guard process > 0 else { return nil }
-        self.process = process
-        self.startTime = startTime
-        self.sandbox = sandbox
+        (self.process, self.startTime, self.sandbox) = (process, startTime, sandbox)
     }
 }
 

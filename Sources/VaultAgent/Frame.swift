@@ -25,9 +25,7 @@ package struct Frame: Sendable {
     package let secrets: [Secret]
 
     init(version: UInt8, kind: UInt8, number: UInt32, _ writer: consuming MessageWriter) {
-        self.version = version
-        self.kind = kind
-        self.number = number
+        (self.version, self.kind, self.number) = (version, kind, number)
         body = writer.body
         secrets = writer.secrets
     }

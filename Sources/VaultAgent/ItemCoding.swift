@@ -11,30 +11,20 @@ extension AgentClient.Purpose: MessageValue {}
 extension Query.MatchCondition: MessageValue {}
 extension ItemChanges.Unchanged: MessageValue {}
 
-extension AttributeValue: MessageValue {
-    package func write(to writer: inout MessageWriter) {
-        switch self {
-        case .string(let text): writer.put(case: 1, text)
-        case .data(let bytes): writer.put(case: 2, bytes)
-        case .number(let number): writer.put(case: 3, UInt64(bitPattern: number))
-        case .date(let date): writer.put(case: 4, date)
-        case .real(let real): writer.put(case: 5, real)
-        case .bool(let flag): writer.put(case: 6, flag)
-        }
-    }
-
-    package static func read(from reader: inout MessageReader) throws(MessageError) -> AttributeValue {
-        switch try reader.read(UInt8.self) {
-        case 1: .string(try reader.read())
-        case 2: .data(try reader.read())
-        case 3: .number(Int64(bitPattern: try reader.read()))
-        // The engine refuses values that are not finite, like in a process of its own.
-        case 4: .date(Date(timeIntervalSinceReferenceDate: Double(bitPattern: try reader.read())))
-        case 5: .real(Double(bitPattern: try reader.read()))
-        case 6: .bool(try reader.read())
-        default: throw .invalid
-        }
-    }
+extension AttributeValue: FormedCases {
+    // The engine refuses numbers that are not finite, like in a process of its own.
+    package static let cases: [CaseForm<UInt8, Self>] = [
+        .init(1, Self.string) { if case .string(let text) = $0 { text } else { nil } },
+        .init(2, Self.data) { if case .data(let bytes) = $0 { bytes } else { nil } },
+        .init(3, { .number(Int64(bitPattern: $0)) }) {
+            if case .number(let number) = $0 { UInt64(bitPattern: number) } else { nil }
+        },
+        .init(4, { .date(Date(timeIntervalSinceReferenceDate: Double(bitPattern: $0))) }) {
+            if case .date(let date) = $0 { date.timeIntervalSinceReferenceDate.bitPattern } else { nil }
+        },
+        .init(5, { .real(Double(bitPattern: $0)) }) { if case .real(let real) = $0 { real.bitPattern } else { nil } },
+        .init(6, Self.bool) { if case .bool(let flag) = $0 { flag } else { nil } },
+    ]
 }
 
 /// A key of a dictionary.
@@ -119,42 +109,21 @@ extension StoredItem.Key: MessageValue, Formed {
     }
 }
 
-extension Query.Limit: MessageValue {
-    package func write(to writer: inout MessageWriter) {
-        switch self {
-        case .all: writer.put(case: 0)
-        case .one: writer.put(case: 1)
-        case .count(let count): writer.put(case: 2, UInt64(bitPattern: Int64(count)))
-        }
-    }
-
-    package static func read(from reader: inout MessageReader) throws(MessageError) -> Query.Limit {
-        switch try reader.read(UInt8.self) {
-        case 0: .all
-        case 1: .one
-        case 2: .count(Int(Int64(bitPattern: try reader.read())))
-        default: throw .invalid
-        }
-    }
+extension Query.Limit: FormedCases {
+    package static let cases: [CaseForm<UInt8, Self>] = [
+        .init(0, .all), .init(1, .one),
+        .init(2, { .count(Int(Int64(bitPattern: $0))) }) {
+            if case .count(let count) = $0 { UInt64(bitPattern: Int64(count)) } else { nil }
+        },
+    ]
 }
 
-extension Query.FaceCondition: MessageValue {
-    package func write(to writer: inout MessageWriter) {
-        switch self {
-        case .title(let title): writer.put(case: 1, title)
-        case .hosts(let hosts): writer.put(case: 2, hosts)
-        case .program(let wanted): writer.put(case: 3, wanted)
-        }
-    }
-
-    package static func read(from reader: inout MessageReader) throws(MessageError) -> Query.FaceCondition {
-        switch try reader.read(UInt8.self) {
-        case 1: .title(try reader.read())
-        case 2: .hosts(try reader.read())
-        case 3: .program(try reader.read())
-        default: throw .invalid
-        }
-    }
+extension Query.FaceCondition: FormedCases {
+    package static let cases: [CaseForm<UInt8, Self>] = [
+        .init(1, Self.title) { if case .title(let title) = $0 { title } else { nil } },
+        .init(2, Self.hosts) { if case .hosts(let hosts) = $0 { hosts } else { nil } },
+        .init(3, Self.program) { if case .program(let wanted) = $0 { wanted } else { nil } },
+    ]
 }
 
 extension ItemName: MessageValue, Formed {
@@ -163,49 +132,25 @@ extension ItemName: MessageValue, Formed {
     }
 }
 
-extension Query: MessageValue {
-    package func write(to writer: inout MessageWriter) {
-        writer.put(itemClass)
-        writer.put(attributes)
-        writer.put(userAttributes)
-        writer.put(persistentReference)
-        writer.put(limit)
-        writer.put(synchronizableAny)
-        writer.put(hostOrSubdomain)
-        writer.put(conditions.sorted { $0.rawValue < $1.rawValue })
-        writer.put(text)
-        writer.put(returnsSecrets)
-        writer.put(leavesOutLocked)
-        writer.put(leavesTombstones)
-        writer.put(findsIdentities)
-        writer.put(presence == .leftOut)
-        writer.put(leavesKeysClosed)
-        writer.put(face)
-        writer.put(name)
-    }
-
-    package static func read(from reader: inout MessageReader) throws(MessageError) -> Query {
-        var query = Query(try reader.read(ItemClass?.self))
-        query.attributes = try reader.read()
-        query.userAttributes = try reader.read()
-        query.persistentReference = try reader.read()
-        query.limit = try reader.read()
-        query.synchronizableAny = try reader.read()
-        query.hostOrSubdomain = try reader.read()
-        let conditions = try reader.read([MatchCondition].self)
-        guard zip(conditions, conditions.dropFirst()).allSatisfy({ $0.rawValue < $1.rawValue }) else { throw .invalid }
-        query.conditions = Set(conditions)
-        query.text = try reader.read()
-        query.returnsSecrets = try reader.read()
-        query.leavesOutLocked = try reader.read()
-        query.leavesTombstones = try reader.read()
-        query.findsIdentities = try reader.read()
+extension Query: MessageValue, Formed {
+    package static let form = MessageForm<Self>(checking: {
+        var query = Query($0)
+        (query.attributes, query.userAttributes, query.persistentReference, query.limit) = ($1, $2, $3, $4)
+        (query.synchronizableAny, query.hostOrSubdomain, query.conditions, query.text) = ($5, $6, Set($7), $8)
+        (query.returnsSecrets, query.leavesOutLocked, query.leavesTombstones, query.findsIdentities) = (
+            $9, $10, $11, $12
+        )
         // The client decides how to ask a person: an agent accepts a ticket or refuses.
-        query.presence = try reader.read() ? .leftOut : .refused
-        query.leavesKeysClosed = try reader.read()
-        query.face = try reader.read()
-        query.name = try reader.read()
-        return query
+        query.presence = $13 ? .leftOut : .refused
+        (query.leavesKeysClosed, query.face, query.name) = ($14, $15, $16)
+        return zip($7, $7.dropFirst()).allSatisfy { $0.rawValue < $1.rawValue } ? query : nil
+    }) {
+        (
+            $0.itemClass, $0.attributes, $0.userAttributes, $0.persistentReference, $0.limit, $0.synchronizableAny,
+            $0.hostOrSubdomain, $0.conditions.sorted { $0.rawValue < $1.rawValue }, $0.text, $0.returnsSecrets,
+            $0.leavesOutLocked, $0.leavesTombstones, $0.findsIdentities, $0.presence == .leftOut, $0.leavesKeysClosed,
+            $0.face, $0.name
+        )
     }
 }
 

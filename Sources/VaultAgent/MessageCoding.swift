@@ -20,12 +20,6 @@ package struct MessageWriter {
 
     package mutating func put(_ value: some MessageValue) { value.write(to: &self) }
 
-    /// Writes one of several cases: its number, and its values in their order.
-    package mutating func put<each Value: MessageValue>(case number: UInt8, _ values: repeat each Value) {
-        put(number)
-        repeat (each values).write(to: &self)
-    }
-
     fileprivate mutating func append(_ integer: some FixedWidthInteger & UnsignedInteger & BitwiseCopyable) {
         body.append(integer: integer)
     }

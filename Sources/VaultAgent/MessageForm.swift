@@ -30,6 +30,53 @@ package struct MessageForm<Whole>: Sendable {
     }
 }
 
+/// The encoding of one of several cases: its number, and its values in their order.
+package struct CaseForm<Number: MessageValue & Hashable & Sendable, Whole>: Sendable {
+    package let number: Number
+    /// - Returns: `false` for another case.
+    fileprivate let write: @Sendable (Whole, inout MessageWriter) -> Bool
+    fileprivate let read: @Sendable (inout MessageReader) throws(MessageError) -> Whole
+
+    /// - Parameter parts: returns `nil` for another case.
+    package init<each Part: MessageValue>(
+        _ number: Number, _ make: @escaping @Sendable (repeat each Part) throws(MessageError) -> Whole,
+        _ parts: @escaping @Sendable (Whole) -> (repeat each Part)?
+    ) {
+        self.number = number
+        write = { whole, writer in
+            guard let parts = parts(whole) else { return false }
+            writer.put(number)
+            repeat (each parts).write(to: &writer)
+            return true
+        }
+        read = { reader throws(MessageError) in try make(repeat try (each Part).read(from: &reader)) }
+    }
+}
+
+extension CaseForm where Whole: Equatable & Sendable {
+    package init(_ number: Number, _ whole: Whole) { self.init(number, { whole }) { $0 == whole ? () : nil } }
+}
+
+/// A value with several cases, each of which states its encoding once. A case without a number would be written as
+/// nothing, which the other side refuses.
+package protocol FormedCases: MessageValue {
+    associatedtype Number: MessageValue & Hashable & Sendable
+
+    static var cases: [CaseForm<Number, Self>] { get }
+}
+
+extension FormedCases {
+    package func write(to writer: inout MessageWriter) {
+        if !Self.cases.contains(where: { $0.write(self, &writer) }) { assertionFailure("a case without a number") }
+    }
+
+    package static func read(from reader: inout MessageReader) throws(MessageError) -> Self {
+        let number: Number = try reader.read()
+        guard let form = cases.first(where: { $0.number == number }) else { throw .invalid }
+        return try form.read(&reader)
+    }
+}
+
 /// A message or a value that states its encoding once, for both directions.
 package protocol Formed {
     static var form: MessageForm<Self> { get }

@@ -15,9 +15,7 @@ package struct VaultFinder {
         package var canAskPerson = false
 
         package init(hasSource: Bool, canAskMachine: Bool = false, canAskPerson: Bool = false) {
-            self.hasSource = hasSource
-            self.canAskMachine = canAskMachine
-            self.canAskPerson = canAskPerson
+            (self.hasSource, self.canAskMachine, self.canAskPerson) = (hasSource, canAskMachine, canAskPerson)
         }
     }
 
@@ -49,8 +47,7 @@ package struct VaultFinder {
         _ vault: LockedVault, isNamed: Bool = false, groups: AccessGroups?, givesWay: Bool = false,
         purpose: AgentClient.Purpose = .reveal, doWithout: (VaultError) throws(VaultError) -> Void
     ) throws(VaultError) {
-        self.vault = vault
-        self.isNamed = isNamed
+        (self.vault, self.isNamed) = (vault, isNamed)
         client =
             isNamed
             ? nil

@@ -25,25 +25,18 @@ extension SyncOutcome: MessageValue, Formed {
     }
 }
 
-extension SyncReport: MessageValue {
-    private static let counts: [any WritableKeyPath<SyncReport, Int> & Sendable] = [
-        \.applied, \.published, \.sent, \.received, \.items, \.comparedEqual, \.movedItems, \.waiting, \.untold,
-    ]
-
-    package func write(to writer: inout MessageWriter) {
-        for count in SyncReport.counts { writer.put(self[keyPath: count]) }
-        writer.put(revived)
-        writer.put(newLog)
-        writer.put(isLocked)
-    }
-
-    package static func read(from reader: inout MessageReader) throws(MessageError) -> SyncReport {
+extension SyncReport: MessageValue, Formed {
+    package static let form = MessageForm<Self>({
         var report = SyncReport()
-        for count in counts { report[keyPath: count] = try reader.read() }
-        report.revived = try reader.read()
-        report.newLog = try reader.read()
-        report.isLocked = try reader.read()
+        (report.applied, report.published, report.sent, report.received, report.items) = ($0, $1, $2, $3, $4)
+        (report.comparedEqual, report.movedItems, report.waiting, report.untold) = ($5, $6, $7, $8)
+        (report.revived, report.newLog, report.isLocked) = ($9, $10, $11)
         return report
+    }) {
+        (
+            $0.applied, $0.published, $0.sent, $0.received, $0.items, $0.comparedEqual, $0.movedItems, $0.waiting,
+            $0.untold, $0.revived, $0.newLog, $0.isLocked
+        )
     }
 }
 
@@ -53,84 +46,36 @@ extension Alarm: MessageValue, Formed {
 
 extension Alarm.Kind: MessageValue {}
 
-extension SyncError: MessageValue {
-    package func write(to writer: inout MessageWriter) {
-        switch self {
-        case .store(let error): writer.put(case: 1, error)
-        case .vault(let error): writer.put(case: 2, error)
-        case .format(let error): writer.put(case: 3, error)
-        case .removed: writer.put(case: 4)
-        case .notJoined: writer.put(case: 5)
-        case .alreadyJoined: writer.put(case: 6)
-        case .alarm(let alarm): writer.put(case: 7, alarm)
-        case .notAnOwner: writer.put(case: 8)
-        case .noSuchDevice: writer.put(case: 9)
-        case .noSuchRemote: writer.put(case: 10)
-        case .remoteInUse: writer.put(case: 11)
-        case .noAnswer: writer.put(case: 12)
-        case .wrongRecoveryCode: writer.put(case: 13)
-        case .busy, .overtaken: writer.put(case: 14)
-        case .tooLarge: writer.put(case: 15)
-        case .tooManyLogs: writer.put(case: 16)
-        case .url(let what): writer.put(case: 17, what)
-        case .ambiguousDevice(let devices): writer.put(case: 18, devices)
-        case .isFiltered: writer.put(case: 19)
-        }
-    }
-
-    package static func read(from reader: inout MessageReader) throws(MessageError) -> SyncError {
-        switch try reader.read(UInt8.self) {
-        case 1: .store(try reader.read())
-        case 2: .vault(try reader.read())
-        case 3: .format(try reader.read())
-        case 4: .removed
-        case 5: .notJoined
-        case 6: .alreadyJoined
-        case 7: .alarm(try reader.read())
-        case 8: .notAnOwner
-        case 9: .noSuchDevice
-        case 10: .noSuchRemote
-        case 11: .remoteInUse
-        case 12: .noAnswer
-        case 13: .wrongRecoveryCode
-        case 14: .busy
-        case 15: .tooLarge
-        case 16: .tooManyLogs
-        case 17: .url(try reader.read())
-        case 18: .ambiguousDevice(try reader.read())
-        case 19: .isFiltered
-        default: throw .invalid
-        }
-    }
+extension SyncError: FormedCases {
+    package static let cases: [CaseForm<UInt8, Self>] = [
+        .init(1, Self.store) { if case .store(let error) = $0 { error } else { nil } },
+        .init(2, Self.vault) { if case .vault(let error) = $0 { error } else { nil } },
+        .init(3, Self.format) { if case .format(let error) = $0 { error } else { nil } },
+        .init(4, .removed), .init(5, .notJoined), .init(6, .alreadyJoined),
+        .init(7, Self.alarm) { if case .alarm(let alarm) = $0 { alarm } else { nil } },
+        .init(8, .notAnOwner), .init(9, .noSuchDevice), .init(10, .noSuchRemote), .init(11, .remoteInUse),
+        .init(12, .noAnswer), .init(13, .wrongRecoveryCode),
+        .init(14, { .busy }) { $0 == .busy || $0 == .overtaken ? () : nil },
+        .init(15, .tooLarge), .init(16, .tooManyLogs),
+        .init(17, Self.url) { if case .url(let what) = $0 { what } else { nil } },
+        .init(18, Self.ambiguousDevice) { if case .ambiguousDevice(let devices) = $0 { devices } else { nil } },
+        .init(19, .isFiltered),
+    ]
 }
 
 extension NamedDevice: MessageValue, Formed {
     package static let form = MessageForm(Self.init) { ($0.id, $0.isRemoved) }
 }
 
-extension RecordStoreError: MessageValue {
-    package func write(to writer: inout MessageWriter) {
-        switch self {
-        case .unreachable(let place): writer.put(case: 1, place)
-        case .inputOutput(let errno, let place): writer.put(case: 2, errno, place)
-        case .invalid(let what): writer.put(case: 3, what)
-        case .stopped: writer.put(case: 4)
-        case .refused(let what, let hint): writer.put(case: 5, what, hint)
-        case .denied(let what): writer.put(case: 6, what)
-        }
-    }
-
-    package static func read(from reader: inout MessageReader) throws(MessageError) -> RecordStoreError {
-        switch try reader.read(UInt8.self) {
-        case 1: .unreachable(try reader.read())
-        case 2: .inputOutput(try reader.read(), try reader.read())
-        case 3: .invalid(try reader.read())
-        case 4: .stopped
-        case 5: .refused(try reader.read(), hint: try reader.read())
-        case 6: .denied(try reader.read())
-        default: throw .invalid
-        }
-    }
+extension RecordStoreError: FormedCases {
+    package static let cases: [CaseForm<UInt8, Self>] = [
+        .init(1, Self.unreachable) { if case .unreachable(let place) = $0 { place } else { nil } },
+        .init(2, Self.inputOutput) { if case .inputOutput(let errno, let place) = $0 { (errno, place) } else { nil } },
+        .init(3, Self.invalid) { if case .invalid(let what) = $0 { what } else { nil } },
+        .init(4, .stopped),
+        .init(5, Self.refused) { if case .refused(let what, let hint) = $0 { (what, hint) } else { nil } },
+        .init(6, Self.denied) { if case .denied(let what) = $0 { what } else { nil } },
+    ]
 }
 
 extension RemoteURL: MessageValue, Formed {

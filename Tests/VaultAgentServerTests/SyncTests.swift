@@ -270,6 +270,7 @@ struct SyncCodingTests {
 
     @Test func `the examples have every case of an error`() {
         #expect(Self.errors.allSatisfy(Self.isKnown))
+        #expect(Set(Self.errors.map { Self.bytes($0)[0] }) == Set(SyncError.cases.map(\.number)))
     }
 
     /// Returns a result with an outcome for each error.

@@ -100,6 +100,40 @@ struct MessageTests {
         .storage(.damaged(.header(.invalid(.padding)))), .storage(.inputOutput(Errno(rawValue: -1), .lock)),
     ]
 
+    /// Does not compile without every case of an error: a new case needs an example above, and so a number.
+    private static func isKnown(_ error: VaultError) -> Bool {
+        switch error {
+        case .noSuchClass, .duplicateItem, .itemNotFound, .accessGroupDenied, .locked, .unimplemented,
+            .versionMismatch, .itemChanged, .notADeviceIdentifier, .closed, .insideTransaction, .cancelled,
+            .presenceRequired, .noSuchAttribute, .valueMismatch, .migrationFailed, .agent:
+            true
+        case .parameter(let flaw):
+            switch flaw {
+            case .classMissing, .attributeValue, .persistentReference, .attributesWithReference, .limit, .matchKey,
+                .key, .userAttributeName, .fieldName:
+                true
+            }
+        case .storage(.damaged(let damage)):
+            switch damage {
+            case .notAVault, .headerChecksum, .headerMAC, .keySlot, .marks, .readBack, .header, .markMismatch,
+                .missingCommits, .frame, .values, .value:
+                true
+            }
+        case .storage(let error):
+            switch error {
+            case .noVault, .alreadyExists, .wrongPassphrase, .unacceptableKeyFile, .noMatchingSlot, .busy,
+                .resourceUnavailable, .poisoned, .rekeyed, .rolledBack, .locked, .forked, .valueTooLarge,
+                .attributesTooLarge, .noStateDirectory, .refused, .unsupported, .unacceptablePassphrase,
+                .unacceptableRecoveryCode, .slot, .machineSecret, .inputOutput, .indeterminate, .damaged:
+                true
+            }
+        }
+    }
+
+    @Test func `the examples have every case of an error`() {
+        #expect(Self.errors.allSatisfy(Self.isKnown))
+    }
+
     @Test(arguments: errors) func `every error comes back as it was thrown`(error: VaultError) throws {
         #expect(try FailureReply(parse(FuzzedMessage.bytes(FailureReply(error).frame(1)))).value == error)
     }
@@ -115,6 +149,7 @@ struct MessageTests {
     @Test func `every code of an error is tried, and one that means nothing is refused`() throws {
         func code(_ body: [UInt8]) -> UInt16 { UInt16(body[0]) | UInt16(body[1]) << 8 }
         let tried = Set(Self.errors.map { code(FailureReply($0).frame(1).body) })
+        #expect(tried == Set(VaultError.cases.map(\.number)))
         let kind = FailureReply.kind
         for number in UInt16.min...UInt16.max where !tried.contains(number) {
             var body: [UInt8] = []

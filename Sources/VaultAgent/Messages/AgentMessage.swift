@@ -26,6 +26,17 @@ extension AgentRequest {
     package static var onlyReads: Bool { false }
 }
 
+/// A request whose repetition changes nothing.
+protocol OnlyReads: AgentRequest {}
+
+extension OnlyReads {
+    package static var onlyReads: Bool { true }
+}
+
+protocol DoneRequest: AgentRequest where Reply == DoneReply {}
+protocol ItemsRequest: AgentRequest where Reply == ItemsReply {}
+protocol CountRequest: AgentRequest where Reply == CountReply {}
+
 /// A request without a body.
 protocol EmptyRequest: AgentRequest {
     init()

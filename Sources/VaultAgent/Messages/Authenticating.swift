@@ -15,8 +15,7 @@ package struct AuthenticateRequest: AgentRequest, Formed {
 }
 
 /// Presents a ticket for the next request of this connection.
-package struct PresentRequest: ValueRequest {
-    package typealias Reply = DoneReply
+package struct PresentRequest: ValueRequest, DoneRequest {
     package static let kind: UInt8 = 30
     package let value: Ticket
 }
@@ -29,8 +28,7 @@ package struct QuestionsRequest: EmptyRequest {
 }
 
 /// A person's answer to a door. After a wrong passphrase there may be another answer.
-package struct AnswerRequest: AgentRequest, Formed {
-    package typealias Reply = DoneReply
+package struct AnswerRequest: DoneRequest, Formed {
     package static let kind: UInt8 = 32
     package static let form = MessageForm(Self.init) { ($0.question, $0.answer) }
     /// The identifier of the question, 16 bytes.
@@ -139,40 +137,18 @@ extension PersonQuestion: MessageValue, Formed {
     }) { ($0.id, UInt32(bitPattern: $0.process), $0.program, $0.reason) }
 }
 
-extension QuestionEvent: MessageValue {
-    package func write(to writer: inout MessageWriter) {
-        switch self {
-        case .asked(let question): writer.put(case: 1, question)
-        case .withdrawn(let id): writer.put(case: 2, id)
-        }
-    }
-
-    package static func read(from reader: inout MessageReader) throws(MessageError) -> QuestionEvent {
-        switch try reader.read(UInt8.self) {
-        case 1: .asked(try reader.read())
-        case 2: .withdrawn(try reader.read())
-        default: throw .invalid
-        }
-    }
+extension QuestionEvent: FormedCases {
+    package static let cases: [CaseForm<UInt8, Self>] = [
+        .init(1, Self.asked) { if case .asked(let question) = $0 { question } else { nil } },
+        .init(2, Self.withdrawn) { if case .withdrawn(let id) = $0 { id } else { nil } },
+    ]
 }
 
-extension PersonAnswer: MessageValue {
-    package func write(to writer: inout MessageWriter) {
-        switch self {
-        case .passphrase(let passphrase): writer.put(case: 1, passphrase)
-        case .dismissed: writer.put(case: 2)
-        case .unanswered: writer.put(case: 3)
-        case .unavailable: writer.put(case: 4)
-        }
-    }
-
-    package static func read(from reader: inout MessageReader) throws(MessageError) -> PersonAnswer {
-        switch try reader.read(UInt8.self) {
-        case 1: .passphrase(try reader.read())
-        case 2: .dismissed
-        case 3: .unanswered
-        case 4: .unavailable
-        default: throw .invalid
-        }
-    }
+extension PersonAnswer: FormedCases {
+    package static let cases: [CaseForm<UInt8, Self>] = [
+        .init(1, Self.passphrase) { if case .passphrase(let passphrase) = $0 { passphrase } else { nil } },
+        .init(2, { .dismissed }) { if case .dismissed = $0 { () } else { nil } },
+        .init(3, { .unanswered }) { if case .unanswered = $0 { () } else { nil } },
+        .init(4, { .unavailable }) { if case .unavailable = $0 { () } else { nil } },
+    ]
 }

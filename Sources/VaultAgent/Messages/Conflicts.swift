@@ -6,10 +6,9 @@ internal import VaultFormat
 // Conflicts, and their resolution.
 
 /// Requests the conflicts that a person has to resolve, with their secrets.
-package struct ConflictsRequest: ValueRequest {
+package struct ConflictsRequest: ValueRequest, OnlyReads {
     package typealias Reply = ConflictReply
     package static let kind: UInt8 = 45
-    package static let onlyReads = true
     /// Whether the secrets are shown to a person.
     package let value: Bool
 }
@@ -23,8 +22,7 @@ package struct ConflictReply: ValueReply {
 }
 
 /// Keeps one value of a conflict.
-package struct ResolveConflictRequest: AgentRequest, Formed {
-    package typealias Reply = DoneReply
+package struct ResolveConflictRequest: DoneRequest, Formed {
     package static let kind: UInt8 = 46
     package static let form = MessageForm(Self.init) { ($0.key, $0.field, $0.number, $0.time) }
     package let key: StoredItem.Key

@@ -5,22 +5,19 @@ package import VaultFormat
 public import VaultStorage
 
 /// Requests the agent's status. Only this request does not count as use.
-package struct StatusRequest: EmptyRequest {
+package struct StatusRequest: EmptyRequest, OnlyReads {
     package typealias Reply = StatusReply
     package static let kind: UInt8 = 2
-    package static let onlyReads = true
 }
 
 /// Waits until no other client is asking a person for the passphrase. The reply tells whether the vault still has to be
 /// unlocked.
-package struct TurnRequest: EmptyRequest {
+package struct TurnRequest: EmptyRequest, OnlyReads {
     package typealias Reply = StatusReply
     package static let kind: UInt8 = 3
-    package static let onlyReads = true
 }
 
-package struct UnlockRequest: AgentRequest {
-    package typealias Reply = DoneReply
+package struct UnlockRequest: DoneRequest {
     package static let kind: UInt8 = 4
     package let secret: UnlockingSecret
 
@@ -39,19 +36,16 @@ package struct UnlockRequest: AgentRequest {
     }
 }
 
-package struct LockRequest: EmptyRequest {
-    package typealias Reply = DoneReply
+package struct LockRequest: EmptyRequest, DoneRequest {
     package static let kind: UInt8 = 5
 }
 
 /// Ends the agent.
-package struct StopRequest: EmptyRequest {
-    package typealias Reply = DoneReply
+package struct StopRequest: EmptyRequest, DoneRequest {
     package static let kind: UInt8 = 16
 }
 
-package struct IdleLimitRequest: ValueRequest {
-    package typealias Reply = DoneReply
+package struct IdleLimitRequest: ValueRequest, DoneRequest {
     package static let kind: UInt8 = 23
     /// The idle time in seconds after which the agent locks; 0: never.
     package let value: UInt32

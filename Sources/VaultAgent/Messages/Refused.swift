@@ -2,9 +2,8 @@
 package import Vault
 
 /// Asks whether a server has refused an item's secret, or reports that one has.
-package struct RefusalRequest: AgentRequest, Formed {
+package struct RefusalRequest: CountRequest, Formed {
     /// The number is 1 if the secret is refused.
-    package typealias Reply = CountReply
     package static let kind: UInt8 = 57
     package static let form = MessageForm(Self.init) { ($0.item, $0.isNew) }
     package let item: StoredItem.Key

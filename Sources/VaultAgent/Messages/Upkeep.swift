@@ -3,26 +3,23 @@ public import Vault
 public import VaultStorage
 
 /// Rewrites the file without deleted and replaced data that no history keeps.
-package struct CompactRequest: EmptyRequest {
-    package typealias Reply = DoneReply
+package struct CompactRequest: EmptyRequest, DoneRequest {
     package static let kind: UInt8 = 13
 }
 
 /// Checks every byte of the file.
-package struct VerifyRequest: AgentRequest, Formed {
+package struct VerifyRequest: AgentRequest, Formed, OnlyReads {
     package typealias Reply = VerificationReply
     package static let kind: UInt8 = 14
-    package static let onlyReads = true
     package static let form = MessageForm(Self.init) { $0.deep }
     /// Whether every value is opened, too.
     package let deep: Bool
 }
 
 /// Checks the audit log.
-package struct AuditRequest: EmptyRequest {
+package struct AuditRequest: EmptyRequest, OnlyReads {
     package typealias Reply = AuditReply
     package static let kind: UInt8 = 15
-    package static let onlyReads = true
 }
 
 extension AgentClient {

@@ -2,22 +2,19 @@
 public import Vault
 public import VaultCrypto
 
-package struct AddRequest: ValueRequest {
-    package typealias Reply = ItemsReply
+package struct AddRequest: ValueRequest, ItemsRequest {
     package static let kind: UInt8 = 6
     package let value: Item
 }
 
 /// Adds an item, or updates the item with the same primary key.
-package struct SetRequest: ValueRequest {
-    package typealias Reply = ItemsReply
+package struct SetRequest: ValueRequest, ItemsRequest {
     package static let kind: UInt8 = 7
     package let value: Item
 }
 
 /// Adds an item, or changes the one that a program stores again.
-package struct ReplaceRequest: AgentRequest, Formed {
-    package typealias Reply = ItemsReply
+package struct ReplaceRequest: ItemsRequest, Formed {
     package static let kind: UInt8 = 56
     package static let form = MessageForm(Self.init) { ($0.item, $0.attributes) }
     package let item: Item
@@ -25,30 +22,25 @@ package struct ReplaceRequest: AgentRequest, Formed {
     package let attributes: [String: String]?
 }
 
-package struct CopyMatchingRequest: ValueRequest {
-    package typealias Reply = ItemsReply
+package struct CopyMatchingRequest: ValueRequest, ItemsRequest, OnlyReads {
     package static let kind: UInt8 = 8
-    package static let onlyReads = true
     package let value: Query
 }
 
-package struct UpdateRequest: AgentRequest, Formed {
-    package typealias Reply = CountReply
+package struct UpdateRequest: CountRequest, Formed {
     package static let kind: UInt8 = 9
     package static let form = MessageForm(Self.init) { ($0.query, $0.changes) }
     package let query: Query
     package let changes: ItemChanges
 }
 
-package struct DeleteRequest: ValueRequest {
-    package typealias Reply = CountReply
+package struct DeleteRequest: ValueRequest, CountRequest {
     package static let kind: UInt8 = 10
     package let value: Query
 }
 
 /// A part of a store in one transaction, which begins after the last part. Only the last part has a reply.
-package struct StoreRequest: AgentRequest, Formed {
-    package typealias Reply = DoneReply
+package struct StoreRequest: DoneRequest, Formed {
     package static let kind: UInt8 = 11
     package static let form = MessageForm(Self.init) { ($0.items, $0.replacing, $0.deleted, $0.isLast) }
     package let items: [Item]
@@ -58,16 +50,13 @@ package struct StoreRequest: AgentRequest, Formed {
     package let isLast: Bool
 
     package init(_ items: [Item], replacing: Bool, deleting queries: [Query] = [], isLast: Bool) {
-        self.items = items
-        self.replacing = replacing
-        deleted = queries
-        self.isLast = isLast
+        (self.items, self.replacing, deleted, self.isLast) = (items, replacing, queries, isLast)
     }
 
-    /// Returns an item's size in a frame. Its secret counts for less, since a frame has more room for secrets.
-    private static func size(of item: Item) -> Int {
+    /// Returns the size of an item or a query in a frame. Secrets count for less, since a frame has more room for them.
+    private static func size(of value: some MessageValue) -> Int {
         var writer = MessageWriter()
-        writer.put(item)
+        writer.put(value)
         return writer.body.count + writer.secretsLength / 128
     }
 
@@ -83,19 +72,12 @@ package struct StoreRequest: AgentRequest, Formed {
                 part.items, replacing: replacing, deleting: part.deleted, isLast: index == parts.count - 1)
         }
     }
-
-    private static func size(of query: Query) -> Int {
-        var writer = MessageWriter()
-        writer.put(query)
-        return writer.body.count
-    }
 }
 
 /// Requests the secret of a found item, or one of its fields.
-package struct SecretRequest: AgentRequest, Formed {
+package struct SecretRequest: AgentRequest, Formed, OnlyReads {
     package typealias Reply = SecretReply
     package static let kind: UInt8 = 12
-    package static let onlyReads = true
     package static let form = MessageForm(Self.init) { ($0.item, $0.field) }
     package let item: StoredItem.Key
     /// `nil` for the secret itself.
@@ -103,10 +85,8 @@ package struct SecretRequest: AgentRequest, Formed {
 }
 
 /// Requests the number of matching items that a locked vault leaves out.
-package struct LockedCountRequest: ValueRequest {
-    package typealias Reply = CountReply
+package struct LockedCountRequest: ValueRequest, CountRequest, OnlyReads {
     package static let kind: UInt8 = 22
-    package static let onlyReads = true
     package let value: Query
 }
 

@@ -3,18 +3,15 @@ internal import FoundationEssentials
 public import Vault
 
 /// Requests older versions of items, or deleted items.
-package struct VersionsRequest: AgentRequest, Formed {
-    package typealias Reply = ItemsReply
+package struct VersionsRequest: ItemsRequest, Formed, OnlyReads {
     package static let kind: UInt8 = 17
-    package static let onlyReads = true
     package static let form = MessageForm(Self.init) { ($0.query, $0.deleted) }
     package let query: Query
     package let deleted: Bool
 }
 
 /// Makes an older version of an item the current one.
-package struct UndoRequest: AgentRequest, Formed {
-    package typealias Reply = ItemsReply
+package struct UndoRequest: ItemsRequest, Formed {
     package static let kind: UInt8 = 18
     package static let form = MessageForm(Self.init) { ($0.key, $0.version) }
     package let key: StoredItem.Key
@@ -23,15 +20,13 @@ package struct UndoRequest: AgentRequest, Formed {
 }
 
 /// Adds a deleted item again.
-package struct RestoreRequest: ValueRequest {
-    package typealias Reply = ItemsReply
+package struct RestoreRequest: ValueRequest, ItemsRequest {
     package static let kind: UInt8 = 19
     package let value: StoredItem.Key
 }
 
 /// Removes everything that is or was in an access group from the file.
-package struct ForgetRequest: ValueRequest {
-    package typealias Reply = CountReply
+package struct ForgetRequest: ValueRequest, CountRequest {
     package static let kind: UInt8 = 20
     package let value: String
 }
@@ -89,24 +84,21 @@ extension AgentClient {
 }
 
 /// The number of older versions that the vault keeps of every item. A value changes it.
-package struct HistoryLimitRequest: ValueRequest {
-    package typealias Reply = CountReply
+package struct HistoryLimitRequest: ValueRequest, CountRequest {
     package static let kind: UInt8 = 33
     /// `nil` leaves the limit unchanged.
     package let value: UInt32?
 }
 
 /// The number of days for which the vault keeps deleted items; 0 keeps them as long as versions. A value changes it.
-package struct DeletedItemsLimitRequest: ValueRequest {
-    package typealias Reply = CountReply
+package struct DeletedItemsLimitRequest: ValueRequest, CountRequest {
     package static let kind: UInt8 = 37
     /// `nil` leaves the limit unchanged.
     package let value: UInt32?
 }
 
 /// Removes older versions of the matching items from the file.
-package struct PurgeHistoryRequest: AgentRequest, Formed {
-    package typealias Reply = CountReply
+package struct PurgeHistoryRequest: CountRequest, Formed {
     package static let kind: UInt8 = 34
     package static let form = MessageForm(Self.init) { ($0.queries, $0.onlyDeleted) }
     package let queries: [Query]

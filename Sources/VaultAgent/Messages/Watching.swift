@@ -5,10 +5,9 @@ public import Vault
 /// Requests changes. The first reply is empty and confirms the subscription; each later one has one or more changes,
 /// until a `FailureReply` ends them. After this request the connection accepts only more of these, each with a number
 /// of its own, and ``UnwatchRequest``.
-package struct WatchRequest: AgentRequest, Formed {
+package struct WatchRequest: AgentRequest, Formed, OnlyReads {
     package typealias Reply = ChangesReply
     package static let kind: UInt8 = 25
-    package static let onlyReads = true
     package static let form = MessageForm(Self.init) { ($0.query, $0.sequence) }
     /// `nil` for everything that the client may see.
     package let query: Query?
@@ -17,19 +16,15 @@ package struct WatchRequest: AgentRequest, Formed {
 }
 
 /// Ends the subscription of a ``WatchRequest`` of the same connection.
-package struct UnwatchRequest: ValueRequest {
-    package typealias Reply = DoneReply
+package struct UnwatchRequest: ValueRequest, DoneRequest, OnlyReads {
     package static let kind: UInt8 = 38
-    package static let onlyReads = true
     /// The number of that request.
     package let value: UInt32
 }
 
 /// Requests the number of the newest commit.
-package struct SequenceRequest: EmptyRequest {
-    package typealias Reply = CountReply
+package struct SequenceRequest: EmptyRequest, CountRequest, OnlyReads {
     package static let kind: UInt8 = 26
-    package static let onlyReads = true
 }
 
 package struct ChangesReply: ValueReply {
@@ -39,40 +34,18 @@ package struct ChangesReply: ValueReply {
     package init(_ value: [ItemChange]) { self.value = value }
 }
 
-extension ItemChange: MessageValue {
-    package func write(to writer: inout MessageWriter) {
-        switch kind {
-        case .added: writer.put(case: 1)
-        case .updated: writer.put(case: 2)
-        case .deleted: writer.put(case: 3)
-        case .many: writer.put(case: 4)
-        case .locked: writer.put(case: 5)
-        case .unlocked: writer.put(case: 6)
-        case .failed(let error): writer.put(case: 7, error)
-        }
-        writer.put(itemClass)
-        writer.put(id?.uuidString)
-        writer.put(sequence)
-    }
-
-    package static func read(from reader: inout MessageReader) throws(MessageError) -> ItemChange {
-        let kind: Kind =
-            switch try reader.read(UInt8.self) {
-            case 1: .added
-            case 2: .updated
-            case 3: .deleted
-            case 4: .many
-            case 5: .locked
-            case 6: .unlocked
-            case 7: .failed(try reader.read())
-            default: throw .invalid
-            }
-        let itemClass: ItemClass? = try reader.read()
-        let text: String? = try reader.read()
+extension ItemChange: MessageValue, Formed {
+    package static let form = MessageForm<Self>(checking: { kind, itemClass, text, sequence in
         let id = text.flatMap { UUID(uuidString: $0) }
-        guard id?.uuidString == text else { throw .invalid }
-        return ItemChange(kind, itemClass: itemClass, id: id, sequence: try reader.read())
-    }
+        return id?.uuidString == text ? ItemChange(kind, itemClass: itemClass, id: id, sequence: sequence) : nil
+    }) { ($0.kind, $0.itemClass, $0.id?.uuidString, $0.sequence) }
+}
+
+extension ItemChange.Kind: FormedCases {
+    package static let cases: [CaseForm<UInt8, Self>] = [
+        .init(1, .added), .init(2, .updated), .init(3, .deleted), .init(4, .many), .init(5, .locked),
+        .init(6, .unlocked), .init(7, Self.failed) { if case .failed(let error) = $0 { error } else { nil } },
+    ]
 }
 
 extension AgentClient {
