@@ -81,9 +81,7 @@ extension AgentClient {
     /// Opens the secret of an item that was found, or a field of it, asking a person if that requires user presence.
     ///
     /// - Throws: as ``secret(of:field:)``; `.presenceRequired`, `.cancelled`.
-    public func secret(
-        of record: ItemRecord, field: String?, presence: Query.Presence
-    ) throws(VaultError) -> Secret? {
+    public func secret(of record: ItemRecord, field: String?, presence: Query.Presence) throws(VaultError) -> Secret? {
         let request = SecretRequest(item: StoredItem.Key(record), field: field)
         return try withPresence(presence) { client throws(VaultError) in try client.ask(request).value }
     }

@@ -202,9 +202,7 @@ public final class AgentClient: OpenVault {
                         return .failure(error)
                     }
                 }
-            } catch {
-                return .failure(error)
-            }
+            } catch { return .failure(error) }
         }
         return try result.get()
     }

@@ -33,9 +33,7 @@ struct AgentConnection: ~Copyable {
     /// - Returns: `nil` if no process listens there.
     /// - Throws: `.agent(.refused)` if the listener is another user; `.agent(.busy)` if it does not accept
     ///   connections.
-    static func open(
-        _ path: FilePath, version: UInt8 = Frame.version
-    ) throws(VaultError) -> AgentConnection? {
+    static func open(_ path: FilePath, version: UInt8 = Frame.version) throws(VaultError) -> AgentConnection? {
         let opened: Descriptor
         do throws(Errno) { opened = try Descriptor(unsafe clinux_connect_unix(path.string, patienceForGreeting)) } catch
         {
@@ -135,9 +133,7 @@ struct AgentConnection: ~Copyable {
         do throws(MessageError) {
             guard frame.kind == FailureReply.kind else { return .success(try Reply(frame)) }
             return .failure(try FailureReply(frame).value)
-        } catch {
-            throw .agent(.protocolViolation)
-        }
+        } catch { throw .agent(.protocolViolation) }
     }
 
     /// - Parameter isPatient: like that of ``receive(isPatient:)``.
@@ -157,9 +153,7 @@ struct AgentConnection: ~Copyable {
                 do throws(CryptoError) {
                     // The inbox has the room that it lends.
                     received = unsafe try inbox.fill { [descriptor] in unsafe clinux_receive_some(descriptor, $0, $1) }
-                } catch {
-                    throw .tooLong
-                }
+                } catch { throw .tooLong }
                 guard received > 0 else { throw received == Int(-EAGAIN) ? .late : .truncated }
             }
         } catch {

@@ -115,9 +115,7 @@ final class AgentWatch: Sendable {
             case DoneReply.kind: _ = try DoneReply(frame)
             default: throw .invalid
             }
-        } catch {
-            throw .agent(.protocolViolation)
-        }
+        } catch { throw .agent(.protocolViolation) }
         if let failure { throw failure }
     }
 

@@ -67,9 +67,7 @@ package struct Inbox: ~Copyable {
             let secret = head.secretsLength > 0 ? Secret(try buffer.copy(of: secrets..<end)) : nil
             try drop(end)
             return Frame(head, body: body, secrets: secret)
-        } catch {
-            throw .tooLong
-        }
+        } catch { throw .tooLong }
     }
 
     /// Wipes the first bytes, and frees the memory of a large frame.

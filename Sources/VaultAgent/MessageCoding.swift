@@ -99,9 +99,7 @@ package struct MessageReader {
         do throws(CryptoError) {
             guard let secrets else { return Secret(try SecretBytes(zeroed: 0)) }
             return Secret(try secrets.bytes.copy(of: secretsOffset..<secretsOffset + length))
-        } catch {
-            throw .tooLong
-        }
+        } catch { throw .tooLong }
     }
 
     /// Reads the number of elements that follow.

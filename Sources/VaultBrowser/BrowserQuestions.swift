@@ -17,9 +17,7 @@ final class BrowserQuestions: Sendable {
     ///     refused question.
     ///   - isAnswered: returns the answer if another thread has got it meanwhile.
     /// - Returns: `.unavailable` also if the question rests.
-    func ask(
-        _ subject: String, unless isAnswered: () -> PromptOutcome?, _ ask: () -> PromptOutcome
-    ) -> PromptOutcome {
+    func ask(_ subject: String, unless isAnswered: () -> PromptOutcome?, _ ask: () -> PromptOutcome) -> PromptOutcome {
         turn.withLock { asked in
             if let answered = isAnswered() { return answered }
             let now = ContinuousClock.now

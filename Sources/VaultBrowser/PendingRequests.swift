@@ -28,9 +28,7 @@ final class PendingRequests: Sendable {
         var requests = 0
         var bytes = 0
 
-        func takes(_ more: Int, _ bounds: Bounds) -> Bool {
-            requests < bounds.requests && bytes + more <= bounds.bytes
-        }
+        func takes(_ more: Int, _ bounds: Bounds) -> Bool { requests < bounds.requests && bytes + more <= bounds.bytes }
 
         mutating func add(_ sign: Int, _ more: Int) {
             requests += sign

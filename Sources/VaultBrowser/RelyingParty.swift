@@ -29,9 +29,7 @@ struct RelyingParty: Hashable, Sendable {
     private static func page(_ origin: String) throws(PasskeyRefusal) -> WebPage {
         // The serialization of every opaque origin (HTML, 7.1.1), such as that of a sandboxed frame.
         guard origin != "null" else { throw .originNotAllowed }
-        guard let page = WebPage(origin) else {
-            throw hasForeignScheme(origin) ? .originNotAllowed : .unreadableOrigin
-        }
+        guard let page = WebPage(origin) else { throw hasForeignScheme(origin) ? .originNotAllowed : .unreadableOrigin }
         // With more than an origin, the text that a page sees in the client data would not be the origin of the page.
         let bytes = origin.utf8.span
         guard let parts = URLParts(bytes), parts.path.isEmpty, parts.query == nil, parts.fragment == nil else {

@@ -68,9 +68,7 @@ package enum CommandLineTool {
             return .done
         } catch is DoneWithFindings {
             return .findings
-        } catch {
-            return report(error, of: Suggestion.command(in: arguments))
-        }
+        } catch { return report(error, of: Suggestion.command(in: arguments)) }
     }
 
     /// Whether the parser's message is about the value of an option.

@@ -40,9 +40,7 @@ struct ItemTable {
     }
 
     /// The cells that a person sees, sorted by name and user.
-    var rows: [[String]] {
-        ItemTable.sorted(items).map { row($0.item, [$0.title, $0.user, $0.place]) }
-    }
+    var rows: [[String]] { ItemTable.sorted(items).map { row($0.item, [$0.title, $0.user, $0.place]) } }
 
     /// Returns the faces of items by name, then by user, in any spelling.
     static func sorted(_ items: [Item]) -> [ItemFace] {

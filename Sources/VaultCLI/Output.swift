@@ -61,9 +61,7 @@ enum Output {
     ///   - done: the change, as a clause, such as "the device is removed".
     ///   - hint: the command that shows again what could not be shown; `nil` for the failure's own hint.
     ///   - onlyWarns: whether the command ends with another failure, which weighs more than lost output.
-    static func after(
-        _ done: String, hint: String? = nil, onlyWarns: Bool = false, _ body: () throws -> Void
-    ) throws {
+    static func after(_ done: String, hint: String? = nil, onlyWarns: Bool = false, _ body: () throws -> Void) throws {
         do { try body() } catch {
             guard var failure = CommandLineTool.failure(error) else { throw error }
             failure.message = "\(done), but this failed: \(failure.message)"
@@ -78,9 +76,7 @@ enum Output {
     /// - Parameters:
     ///   - name: of the rows, such as "remotes".
     ///   - text: the line of a row, or its lines.
-    static func list<Row: Encodable>(
-        _ rows: [Row], asJSON: Bool, named name: String, _ text: (Row) -> String
-    ) throws {
+    static func list<Row: Encodable>(_ rows: [Row], asJSON: Bool, named name: String, _ text: (Row) -> String) throws {
         guard !asJSON else { return try json(rows) }
         guard !rows.isEmpty else { return note("no \(name)") }
         try write(rows.map(text).joined())

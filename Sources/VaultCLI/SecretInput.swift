@@ -164,9 +164,7 @@ struct SecretOptions: ParsableArguments {
     var usesStandardInput: Bool { file == nil && generate == nil && !multiline && (fd == nil || fd == 0) }
 
     /// Whether the secret can only be read by a prompt.
-    var prompts: Bool {
-        multiline || file == nil && fd == nil && generate == nil && Terminal.isTerminal(STDIN_FILENO)
-    }
+    var prompts: Bool { multiline || file == nil && fd == nil && generate == nil && Terminal.isTerminal(STDIN_FILENO) }
 
     func secret() throws -> Secret {
         let bytes = try read()
@@ -184,9 +182,7 @@ struct SecretOptions: ParsableArguments {
 
     /// Reads several lines that the user types or pastes, once, without the final newline.
     private static func lines() throws -> SecretBytes {
-        guard let terminal = Terminal() else {
-            throw CommandError(.usage, "no secret: there is no terminal to ask at")
-        }
+        guard let terminal = Terminal() else { throw CommandError(.usage, "no secret: there is no terminal to ask at") }
         let typed = try terminal.readSecret("Secret, which ends with Ctrl-D on a line of its own:\n", isMultiline: true)
         let (length, count) = typed.withBytes { bytes in
             let length = bytes.count > 0 && bytes[bytes.count - 1] == 0x0a ? bytes.count - 1 : bytes.count

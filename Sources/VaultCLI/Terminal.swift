@@ -164,9 +164,7 @@ struct Interruptions: ~Copyable {
     private let signals: Descriptor
 
     init() throws {
-        guard let signals = try? Descriptor(Int(clinux_block_terminal_signals(-1))) else {
-            throw Interruptions.failure
-        }
+        guard let signals = try? Descriptor(Int(clinux_block_terminal_signals(-1))) else { throw Interruptions.failure }
         self.signals = signals
     }
 

@@ -122,9 +122,7 @@ struct VaultOptions: ParsableArguments {
     ///
     /// - Parameter named: the groups named by the user; `nil` for those that a rule assigns to this command, else
     ///   `default`.
-    func trustedAccess(
-        _ named: AccessGroups? = .ofEnvironment, onlyReads: Bool = false
-    ) throws -> VaultAccess {
+    func trustedAccess(_ named: AccessGroups? = .ofEnvironment, onlyReads: Bool = false) throws -> VaultAccess {
         try VaultAccess(
             self, groups: named ?? .standard, givesWay: named == nil, purpose: .reveal, onlyReads: onlyReads)
     }

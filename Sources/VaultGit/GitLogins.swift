@@ -89,9 +89,7 @@ package struct GitLogins {
         return true
     }
 
-    private func keep(
-        _ record: GitRecord, _ type: String?, _ secret: Secret, at place: GitPlace
-    ) throws(VaultError) {
+    private func keep(_ record: GitRecord, _ type: String?, _ secret: Secret, at place: GitPlace) throws(VaultError) {
         let expiry = record.expiry.map(String.init)
         for match in try matches(place, user: record.user ?? "") {
             let item = match.item

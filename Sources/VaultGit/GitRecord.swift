@@ -104,9 +104,7 @@ package struct GitRecord: Sendable {
         return try buffer.bytes()
     }
 
-    private static func add(
-        _ key: String, _ value: String?, to buffer: inout SecretBuffer
-    ) throws(CryptoError) {
+    private static func add(_ key: String, _ value: String?, to buffer: inout SecretBuffer) throws(CryptoError) {
         if let value { try buffer.append("\(key)=\(value)\n") }
     }
 

@@ -291,9 +291,7 @@ final class SSHAgent: Sendable {
 
     // MARK: Locking
 
-    private func setLocked(
-        _ locks: Bool, _ reader: inout SSHReader, _ frame: Span<UInt8>
-    ) throws(SSHRefusal) {
+    private func setLocked(_ locks: Bool, _ reader: inout SSHReader, _ frame: Span<UInt8>) throws(SSHRefusal) {
         let passphrase = frame.extracting(try reader.string(frame))
         try reader.finish()
         guard !locks else {

@@ -60,9 +60,7 @@ package struct SSHItems: Sendable {
             fingerprint: fingerprint, attributes: attributes(of: key.publicKey, isConfirmed: isConfirmed))
     }
 
-    private static func attributes(
-        of key: SSHPublicKey, isConfirmed: Bool
-    ) -> [(name: String, value: String)] {
+    private static func attributes(of key: SSHPublicKey, isConfirmed: Bool) -> [(name: String, value: String)] {
         [
             (Name.type, key.type), (Name.publicKey, line(.plain(key))),
             (Name.confirm, isConfirmed ? "true" : "false"),
@@ -152,9 +150,7 @@ package struct SSHItems: Sendable {
             isConfirmed: !["", "false", "no", "0"].contains(attributes[Name.confirm] ?? ""))
     }
 
-    private static func line(_ name: SSHKeyName) -> String {
-        name.type + " " + Data(name.blob).base64EncodedString()
-    }
+    private static func line(_ name: SSHKeyName) -> String { name.type + " " + Data(name.blob).base64EncodedString() }
 
     private static func name(_ line: String) -> SSHKeyName? {
         let parts = line.split(separator: " ", maxSplits: 2)

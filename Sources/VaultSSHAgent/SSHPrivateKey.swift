@@ -42,9 +42,7 @@ final class SSHPrivateKey: Sendable {
     ///
     /// - Parameter certificate: receives the certificate.
     /// - Throws: `.untrue` if the numbers do not belong to one key; `.securityKey`, `.unsupported`, `.malformed`.
-    init(
-        _ reader: inout SSHReader, _ bytes: Span<UInt8>, certificate: inout SSHCertificate?
-    ) throws(SSHRefusal) {
+    init(_ reader: inout SSHReader, _ bytes: Span<UInt8>, certificate: inout SSHCertificate?) throws(SSHRefusal) {
         let type = try reader.text(bytes)
         // The types of keys and certificates in OpenSSH's PROTOCOL.u2f.
         guard !type.hasPrefix("sk-") else { throw .securityKey }
@@ -95,9 +93,7 @@ final class SSHPrivateKey: Sendable {
     }
 
     /// In a private key, n precedes e.
-    private static func rsaNumbers(
-        _ reader: inout SSHReader, _ bytes: Span<UInt8>
-    ) throws(SSHRefusal) -> SSHPublicKey {
+    private static func rsaNumbers(_ reader: inout SSHReader, _ bytes: Span<UInt8>) throws(SSHRefusal) -> SSHPublicKey {
         let (modulus, exponent) = (try reader.positive(bytes), try reader.positive(bytes))
         guard exponent.count <= 8, modulus.count <= 2048 else { throw .unsupported }
         return .foreign(.rsa(modulus: bytes.array(modulus), exponent: bytes.array(exponent)))

@@ -30,17 +30,13 @@ final class SSHQuestions: Sendable {
 
     private let start: ContinuousClock.Instant
 
-    init(_ person: any SSHPerson, _ clock: SSHClock) {
-        (self.person, self.clock, start) = (person, clock, clock.now())
-    }
+    init(_ person: any SSHPerson, _ clock: SSHClock) { (self.person, self.clock, start) = (person, clock, clock.now()) }
 
     /// Asks for permission to use a key. After a dismissed or unanswered question, the client and its systemd unit are
     /// denied for a while without a question.
     ///
     /// - Throws: `.denied` for every answer other than yes.
-    func confirm(
-        _ key: SSHPublicKey, _ comment: String, _ session: SSHSession, _ line: SSHLine
-    ) throws(SSHRefusal) {
+    func confirm(_ key: SSHPublicKey, _ comment: String, _ session: SSHSession, _ line: SSHLine) throws(SSHRefusal) {
         let fingerprint = try SSHPrivateKey.secured { () throws(CryptoError) in try key.fingerprint() }
         let client = session.client
         let question =

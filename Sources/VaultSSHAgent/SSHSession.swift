@@ -18,9 +18,7 @@ struct SSHSession: Sendable {
     /// Whether a host was announced without a valid proof.
     private var hasFailed = false
     /// The certificates removed together with their keys: ssh-add(1) removes the key first, and then its certificate.
-    var removed: Set<[UInt8]> = [] {
-        didSet { if removed.count > SSHSession.mostRemoved { removed = oldValue } }
-    }
+    var removed: Set<[UInt8]> = [] { didSet { if removed.count > SSHSession.mostRemoved { removed = oldValue } } }
     /// Whether keys were listed for the login to the last host.
     private(set) var hasListed = false
     /// The last key that has signed for this login.

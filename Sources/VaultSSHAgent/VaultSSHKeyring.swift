@@ -40,9 +40,7 @@ final class VaultSSHKeyring: SSHKeyring {
         return removed.certificate
     }
 
-    private func with<R>(
-        _ client: DoorClient, _ body: (SSHItems) throws(VaultError) -> R
-    ) throws(SSHRefusal) -> R {
+    private func with<R>(_ client: DoorClient, _ body: (SSHItems) throws(VaultError) -> R) throws(SSHRefusal) -> R {
         let items = try items(for: client)
         do throws(VaultError) { return try body(items) } catch { throw refusal(error, client) }
     }

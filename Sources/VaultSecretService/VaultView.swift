@@ -73,9 +73,7 @@ final class VaultView {
     // MARK: Collections
 
     /// The properties of the collections, by group; `nil` if not read yet.
-    private(set) var records: [String: CollectionRecord]? {
-        didSet { names = CollectionNames(records ?? [:]) }
-    }
+    private(set) var records: [String: CollectionRecord]? { didSet { names = CollectionNames(records ?? [:]) } }
     private(set) var names = CollectionNames([:])
 
     /// The groups of the collections that are known.
@@ -163,9 +161,7 @@ final class VaultView {
     /// Returns whether a search of all collections finds an item. An item stored by a sandboxed application in its own
     /// group, possibly with the attributes of another program, is hidden from programs outside its sandbox, unless they
     /// search that collection.
-    func trusts(_ item: ServedItem) -> Bool {
-        isConfined || !AccessGroups.isApplication(item.group)
-    }
+    func trusts(_ item: ServedItem) -> Bool { isConfined || !AccessGroups.isApplication(item.group) }
 
     /// Keeps the task that follows the changes of the vault; it ends with the view.
     func keep(watching task: Task<Void, Never>) { watching = task }

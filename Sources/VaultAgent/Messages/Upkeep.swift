@@ -27,9 +27,7 @@ extension AgentClient {
     public func compact() throws(VaultError) { _ = try ask(CompactRequest()) }
 
     /// Checks every byte of the file, and if `deep` opens every value.
-    public func verify(deep: Bool) throws(VaultError) -> Verification {
-        try ask(VerifyRequest(deep: deep)).value
-    }
+    public func verify(deep: Bool) throws(VaultError) -> Verification { try ask(VerifyRequest(deep: deep)).value }
 
     /// - Returns: the number of entries of the audit log, and the number of the first altered one.
     public func checkAuditLog() throws(VaultError) -> (entries: Int, firstChanged: Int?) {

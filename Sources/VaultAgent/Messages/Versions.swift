@@ -78,9 +78,7 @@ extension AgentClient {
     ///
     /// - Returns: the number of removed items, without those that had been deleted before.
     /// - Throws: `.accessGroupDenied` for a group that is not the caller's.
-    public func forget(accessGroup group: String) throws(VaultError) -> Int {
-        try count(ForgetRequest(group))
-    }
+    public func forget(accessGroup group: String) throws(VaultError) -> Int { try count(ForgetRequest(group)) }
 }
 
 /// The number of older versions that the vault keeps of every item. A value changes it.

@@ -231,9 +231,7 @@ package final class AuditLog: Sendable {
     private func write(_ entry: Entry, _ state: inout State) throws(VaultError) {
         try open(&state)
         guard let seal = state.seal, var log = state.log, let head = state.head else { return }
-        guard var line = entry.line(state.end.count + 1) else {
-            throw .storage(.inputOutput(.invalidArgument, .log))
-        }
+        guard var line = entry.line(state.end.count + 1) else { throw .storage(.inputOutput(.invalidArgument, .log)) }
         do throws(Errno) {
             var size = try log.status().size
             if size >= mostBytes {

@@ -30,9 +30,7 @@ struct AuditTail {
     /// none.
     ///
     /// - Parameter most: the number of bytes after which the search ends.
-    private static func newline(
-        in file: any VaultFile, before end: Int, most: Int = .max
-    ) throws(Errno) -> Int? {
+    private static func newline(in file: any VaultFile, before end: Int, most: Int = .max) throws(Errno) -> Int? {
         var end = end
         let first = most < end ? end - most - 2 : 0
         while end > first {

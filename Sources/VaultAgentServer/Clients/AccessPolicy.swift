@@ -139,9 +139,7 @@ struct AccessPolicy: Sendable {
             throw .notUnderstood(context.codingPath.isEmpty ? "it is no JSON" : context.debugDescription)
         } catch DecodingError.typeMismatch(_, let context) {
             throw .notUnderstood("\(context.codingPath.map(\.stringValue).joined(separator: ".")) is of another type")
-        } catch {
-            throw .notUnderstood("'rules' is missing")
-        }
+        } catch { throw .notUnderstood("'rules' is missing") }
         // The kernel attributes the processes of a script to its interpreter: such a rule would fit none of them.
         if let script = zip(written, rules).first(where: { AccessPolicy.isScript($1.executable) })?.0.executable {
             throw .script(script)

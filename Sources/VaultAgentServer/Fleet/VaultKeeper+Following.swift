@@ -87,9 +87,7 @@ private struct KeptVault: FollowedVault {
             }
             if result.awaitsUnlock { keeper.noteFetched() }
             return result
-        } catch {
-            return SyncResult(failure: .vault(error))
-        }
+        } catch { return SyncResult(failure: .vault(error)) }
     }
 
     func watch(

@@ -42,8 +42,6 @@ extension VaultKeeper {
                     settings.report("what was fetched while it was locked waits for the next sync")
                 }
             }
-        } catch {
-            settings.report("what was fetched while it was locked waits for the next sync: \(error)")
-        }
+        } catch { settings.report("what was fetched while it was locked waits for the next sync: \(error)") }
     }
 }

@@ -119,9 +119,7 @@ package final class AgentServer: Sendable {
             }
             // Clients that were admitted by the old rules have to reconnect under the new ones.
             connections?.forEach { $0.closeWhenDone() }
-        } catch {
-            settings.report("the rules are as they were: \(error.text)")
-        }
+        } catch { settings.report("the rules are as they were: \(error.text)") }
     }
 
     /// Stops to accept requests, wipes the keys and closes the vault in order.

@@ -32,9 +32,7 @@ package struct AgentSocket: ~Copyable {
 
         /// Whether the path still leads to this socket: the directory is removed when its user logs out, and then no
         /// client can find the agent.
-        package var isTaken: Bool {
-            (try? FileStatus(at: path.string))?.isSameFile(as: socket) == true
-        }
+        package var isTaken: Bool { (try? FileStatus(at: path.string))?.isSameFile(as: socket) == true }
     }
 
     /// Makes the directory, mode 0700, and the socket, mode 0600. Replaces a socket without a listener.

@@ -6,9 +6,7 @@ internal import VaultAgent
 
 extension Session {
     /// Lets a door ask, once it is this client's turn.
-    func authenticate(
-        _ request: AuthenticateRequest, _ caller: Caller, _ number: UInt32
-    ) {
+    func authenticate(_ request: AuthenticateRequest, _ caller: Caller, _ number: UInt32) {
         phase = .asking
         // From here on the question has the turn, which ends with it.
         timers.cancel(&turnEnd)
@@ -27,9 +25,7 @@ extension Session {
             })
     }
 
-    private func ask(
-        _ question: PersonQuestion, _ names: [Refusals.Name], _ caller: Caller, _ number: UInt32
-    ) {
+    private func ask(_ question: PersonQuestion, _ names: [Refusals.Name], _ caller: Caller, _ number: UInt32) {
         guard case .asking = phase else { return }
         // The person may have refused another connection of the process during the wait.
         do throws(VaultError) { try server.questions.check(names) } catch {
@@ -44,9 +40,7 @@ extension Session {
         }
     }
 
-    private func end(
-        _ result: Result<Void, VaultError>, _ caller: Caller, _ number: UInt32
-    ) {
+    private func end(_ result: Result<Void, VaultError>, _ caller: Caller, _ number: UInt32) {
         guard case .asking = phase else { return }
         timers.cancel(&answerEnd)
         server.turns.leave(here.number)

@@ -23,9 +23,7 @@ extension Session {
     }
 
     /// Handles a request on a connection that watches.
-    func takeWatching(
-        _ request: any ServedRequest, _ number: UInt32
-    ) throws(MessageError) {
+    func takeWatching(_ request: any ServedRequest, _ number: UInt32) throws(MessageError) {
         guard let caller else { throw .invalid }
         switch request {
         case let request as UnwatchRequest:
@@ -82,9 +80,7 @@ extension Session {
         }
     }
 
-    private func send(
-        _ reply: some AgentReply, _ number: UInt32, _ isOut: @escaping () -> Void
-    ) {
+    private func send(_ reply: some AgentReply, _ number: UInt32, _ isOut: @escaping () -> Void) {
         watches.unread += 1
         waitForReader()
         write(reply.frame(number)) { [unowned self] in

@@ -181,15 +181,11 @@ final class Session: PlaceHolder {
                     continue
                 }
                 try take(request, frame.body.count + frame.secretsLength, frame.number)
-            } catch {
-                return refuse(.agent(.protocolViolation))
-            }
+            } catch { return refuse(.agent(.protocolViolation)) }
         }
     }
 
-    private func take(
-        _ request: any ServedRequest, _ size: Int, _ number: UInt32
-    ) throws(MessageError) {
+    private func take(_ request: any ServedRequest, _ size: Int, _ number: UInt32) throws(MessageError) {
         guard var caller else {
             guard let hello = request as? any Hello else { throw .invalid }
             return meet(hello, number)

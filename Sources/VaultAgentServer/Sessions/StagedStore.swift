@@ -7,9 +7,7 @@ internal import VaultAgent
 struct StagedStore {
     private var items: [Item] = []
     private var deleted: [Query] = []
-    private var bytes = 0 {
-        didSet { count(bytes - oldValue) }
-    }
+    private var bytes = 0 { didSet { count(bytes - oldValue) } }
     private var failure: VaultError?
     /// Whether the last request was a part of a store, but not its last part.
     private(set) var isIncomplete = false

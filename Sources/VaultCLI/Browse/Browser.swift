@@ -140,9 +140,7 @@ struct Browser {
         return nil
     }
 
-    private mutating func move(_ steps: Int) {
-        selected = max(0, min(matching.count - 1, selected + steps))
-    }
+    private mutating func move(_ steps: Int) { selected = max(0, min(matching.count - 1, selected + steps)) }
 
     // MARK: Drawing
 
@@ -224,9 +222,7 @@ enum BrowsedSecret {
     }
 
     private static func lines(of bytes: Span<UInt8>, width: Int) throws -> [Secret] {
-        guard bytes.isUTF8 else {
-            return [try Secret(copying: "(\(bytes.count.grouped) bytes that are no text)")]
-        }
+        guard bytes.isUTF8 else { return [try Secret(copying: "(\(bytes.count.grouped) bytes that are no text)")] }
         guard bytes.count > 0 else { return [try Secret(copying: "(empty)")] }
         var rows: [Secret] = []
         var line = try SecretBuffer(capacity: 8 * width + 16)

@@ -44,9 +44,7 @@ struct BrowserHost: HelperCommand {
         signal(SIGPIPE, SIG_IGN)
         // The name shown by ps(1) and top(1).
         ProcessName.set("vault-browser")
-        guard let browser = DoorClient(getppid()) else {
-            throw CommandError(.inputOutput, "the browser has gone")
-        }
+        guard let browser = DoorClient(getppid()) else { throw CommandError(.inputOutput, "the browser has gone") }
         let vaultHouse = VaultHouse(try vault.file.path(), vault.unlocking)
         guard let stop = PromptStop() else { throw CommandError(.inputOutput, "too many open files") }
         let house = AgentBrowserHouse(vaultHouse, client: browser, until: stop) {

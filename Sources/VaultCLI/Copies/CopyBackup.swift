@@ -54,9 +54,7 @@ struct Backup: ParsableCommand {
                 do throws(VaultError) {
                     return try opened.backUp(
                         to: FilePath(target), entries: entries, replacing: exists, withHistory: !withoutHistory)
-                } catch {
-                    throw CommandError(error, at: FilePath(target))
-                }
+                } catch { throw CommandError(error, at: FilePath(target)) }
             }
             Output.note("\(count) items")
         }

@@ -28,9 +28,7 @@ enum DoorReport {
     /// Runs a body that reports its actions, and prints them.
     ///
     /// - Parameter done: the body's work, as a clause.
-    static func printing(
-        asJSON isJSON: Bool, _ done: String, _ body: ((DoorAction) -> Void) throws -> Void
-    ) throws {
+    static func printing(asJSON isJSON: Bool, _ done: String, _ body: ((DoorAction) -> Void) throws -> Void) throws {
         var actions: [DoorAction] = []
         let hint = "see 'vault doors status'"
         func print() throws {

@@ -17,9 +17,7 @@ struct DoorSetup {
     }
 
     /// Returns whether the bus, systemd or a browser would start the vault for the door, according to these files.
-    func isEnabled(_ door: Door) -> Bool {
-        door.starters(in: places).contains(where: door.recognizesFile)
-    }
+    func isEnabled(_ door: Door) -> Bool { door.starters(in: places).contains(where: door.recognizesFile) }
 
     /// Returns whether the door starts the command at this path: another installation has doors of its own.
     func startsThisCommand(_ door: Door) -> Bool {

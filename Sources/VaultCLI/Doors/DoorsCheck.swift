@@ -46,7 +46,5 @@ struct OpenDoor: Encodable {
         text = "\(door.kind.name): \(state.text(of: door))"
     }
 
-    static func all(_ state: DoorsState) -> [OpenDoor] {
-        state.doors.filter(\.isOpen).map { OpenDoor($0, in: state) }
-    }
+    static func all(_ state: DoorsState) -> [OpenDoor] { state.doors.filter(\.isOpen).map { OpenDoor($0, in: state) } }
 }

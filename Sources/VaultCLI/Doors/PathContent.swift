@@ -65,9 +65,7 @@ enum PathContent: Codable {
     }
 
     /// Returns the settings that programs read at the path, through links; `nil` if there is no readable file.
-    static func behind(_ path: FilePath) -> SettingsText? {
-        (try? read(path, 0)).flatMap { SettingsText(Array($0)) }
-    }
+    static func behind(_ path: FilePath) -> SettingsText? { (try? read(path, 0)).flatMap { SettingsText(Array($0)) } }
 
     private static func read(_ path: FilePath, _ flags: CInt) throws -> Data {
         let bytes: [UInt8]?

@@ -13,7 +13,5 @@ struct DeviceNames {
     /// Returns the device's name; `nil` for an unknown device, or without a log.
     func name(of log: LogID?) -> String? { log.flatMap { names[$0] } }
 
-    func phrase(of log: LogID) -> String {
-        names[log].map { "'\($0.printable)'" } ?? "an unknown device"
-    }
+    func phrase(of log: LogID) -> String { names[log].map { "'\($0.printable)'" } ?? "an unknown device" }
 }

@@ -62,9 +62,7 @@ struct History: ParsableCommand {
                 throw ValidationError("\(keep == nil ? "--keep-deleted" : "--keep") stands alone")
             }
         } else {
-            guard name != nil || deleted else {
-                throw ValidationError("history takes a NAME, --deleted or --keep")
-            }
+            guard name != nil || deleted else { throw ValidationError("history takes a NAME, --deleted or --keep") }
         }
         guard itemClass.map({ $0 == .generic || $0 == .internet }) ?? true else {
             throw ValidationError("--class takes generic or internet here")

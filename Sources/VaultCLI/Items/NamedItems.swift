@@ -14,9 +14,7 @@ enum MissingItem {
 
     /// A sandboxed application can store anything in its own group, such as a credential under the name that the
     /// user's tools ask for: such a group counts only if the user names it.
-    private static func applicationHint(
-        _ name: ItemName, _ classes: [ItemClass], in store: any ItemStore
-    ) -> String? {
+    private static func applicationHint(_ name: ItemName, _ classes: [ItemClass], in store: any ItemStore) -> String? {
         let items = classes.flatMap { itemClass in
             let place: Attribute = itemClass == .internetPassword ? .server : .service
             return (try? store.allMatching(Query(itemClass, attributes: [place: .string(name.text)]).withoutQuestions))
@@ -53,9 +51,7 @@ extension [Item] {
 
 extension Item {
     /// The access group, if it is a sandboxed application's.
-    var applicationGroup: String? {
-        self[.accessGroup]?.text.flatMap { AccessGroups.isApplication($0) ? $0 : nil }
-    }
+    var applicationGroup: String? { self[.accessGroup]?.text.flatMap { AccessGroups.isApplication($0) ? $0 : nil } }
 
     /// Whether the item is in a group that a name looks in: no application's but one that the caller names.
     func isOfUser(_ groups: AccessGroups) -> Bool { applicationGroup.map(groups.list.contains) ?? true }

@@ -22,9 +22,7 @@ struct UnlockTopic: ParsableCommand {
 
     /// Returns the arguments that are not described by the topic. A command with only a few of the options has them
     /// itself.
-    static func withoutCommon<Entry>(
-        _ entries: [Entry], _ common: [Entry], by name: (Entry) -> String
-    ) -> [Entry] {
+    static func withoutCommon<Entry>(_ entries: [Entry], _ common: [Entry], by name: (Entry) -> String) -> [Entry] {
         let names = Set(common.map(name))
         let rest = entries.filter { !names.contains(name($0)) }
         return entries.count - rest.count > names.count / 2 ? rest : entries

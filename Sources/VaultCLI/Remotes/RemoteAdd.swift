@@ -104,9 +104,7 @@ struct RemoteAdd: ParsableCommand {
     /// - Throws: an error for options that only make sense before the vault belongs to a fleet.
     private func checkAdds() throws {
         guard !join, recoveryCodeFile == nil else { throw SyncError.alreadyJoined }
-        guard name == nil else {
-            throw CommandError.usage("the vault belongs to a fleet: --name was chosen then")
-        }
+        guard name == nil else { throw CommandError.usage("the vault belongs to a fleet: --name was chosen then") }
     }
 
     private func tellAdded(_ remote: RemoteURL, _ device: String) throws {

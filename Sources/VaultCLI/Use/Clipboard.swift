@@ -27,9 +27,7 @@ enum Clipboard: String, CaseIterable, ExpressibleByArgument {
             do {
                 try clipboard.set(bytes)
                 return clipboard
-            } catch {
-                failure = error
-            }
+            } catch { failure = error }
         }
         throw failure
     }

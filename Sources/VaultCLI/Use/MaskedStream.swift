@@ -19,9 +19,7 @@ final class MaskedStream {
 
     /// - Parameter target: the descriptor to which the output goes.
     /// - Returns: the stream, and the descriptor for the command, which the caller closes.
-    static func make(
-        to target: Int32, hiding secrets: [Secret]
-    ) throws -> (stream: MaskedStream, writing: Int32) {
+    static func make(to target: Int32, hiding secrets: [Secret]) throws -> (stream: MaskedStream, writing: Int32) {
         let mask = try Mask(secrets)
         if Terminal.isTerminal(target) {
             var slave: Int32 = -1

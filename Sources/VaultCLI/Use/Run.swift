@@ -128,7 +128,5 @@ struct Run: PlainCommand {
     }
 
     /// The references in this process's own environment, as set by the parent process.
-    private static var inherited: [String] {
-        ProcessEnvironment.variables(beginningWith: SecretReference.scheme)
-    }
+    private static var inherited: [String] { ProcessEnvironment.variables(beginningWith: SecretReference.scheme) }
 }

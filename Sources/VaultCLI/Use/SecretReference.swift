@@ -74,9 +74,7 @@ struct SecretReference: Equatable {
     }
 
     /// Returns the reference to the secret of an item.
-    static func text(of face: ItemFace) -> String {
-        "\(scheme)\(escaped(face.place))/\(escaped(face.user))"
-    }
+    static func text(of face: ItemFace) -> String { "\(scheme)\(escaped(face.place))/\(escaped(face.user))" }
 
     static func escaped(_ part: String) -> String { PercentCoding.encoded(part, keeping: "@") }
 }

@@ -99,9 +99,7 @@ struct Doctor: ParsableCommand {
                     """
                     the agent is of another release, \(status.version.printable): 'vault agent --stop', and unlock again
                     """)
-        } catch {
-            return .warning(CommandError(error).message)
-        }
+        } catch { return .warning(CommandError(error).message) }
     }
 
     /// Reports only problems of the policy.

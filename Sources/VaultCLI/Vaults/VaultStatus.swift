@@ -23,9 +23,7 @@ struct Status: ParsableCommand {
         var summary = Summary(store, size: try store.fileSize())
         do throws(VaultError) {
             summary.agent = try AgentControl.open(vault: store.path).map { Summary.Agent($0) }
-        } catch {
-            if error != .agent(.otherVault) { summary.agentProblem = error.text }
-        }
+        } catch { if error != .agent(.otherVault) { summary.agentProblem = error.text } }
         if store.header.isReplicated { summary.fleet = try FleetSummary.of(vault) }
         guard output.json else { return try Output.write(summary.text) }
         try Output.json(summary)

@@ -20,9 +20,7 @@ package struct DoorClient: Hashable, Sendable {
 
 extension DoorClient {
     /// Fails if the process has ended. Waits for the identity of its sandbox, which may take a second.
-    package init?(_ process: Int32) {
-        self.init(process) { Sandbox.of(process) }
-    }
+    package init?(_ process: Int32) { self.init(process) { Sandbox.of(process) } }
 
     /// Identifies the process at the other end of a socket, as ``init(_:)``.
     package init?(peer descriptor: Int32) {

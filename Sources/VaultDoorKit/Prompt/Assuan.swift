@@ -32,9 +32,7 @@ enum Assuan {
     static func describing(_ lines: [String]) -> String { description + escaped(lines) }
 
     /// Whether lines of text are shown to their end.
-    static func takes(description lines: [String]) -> Bool {
-        describing(lines).utf8.count <= longestCommand
-    }
+    static func takes(description lines: [String]) -> Bool { describing(lines).utf8.count <= longestCommand }
 
     private static let longestText = 160
 

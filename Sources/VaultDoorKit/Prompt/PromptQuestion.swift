@@ -32,14 +32,10 @@ extension PromptQuestion {
     /// Quotes a name chosen by the program's author, or by another program.
     ///
     /// - Parameter longest: the maximum length in scalars, so that the rest of the question fits behind it.
-    package static func quoted(_ name: String, longest: Int = 48) -> String {
-        "'\(withoutMarks(name, longest))'"
-    }
+    package static func quoted(_ name: String, longest: Int = 48) -> String { "'\(withoutMarks(name, longest))'" }
 
     /// Quotes a message of a program to the user.
-    static func saying(_ text: String, longest: Int) -> String {
-        "\u{201C}\(withoutMarks(text, longest))\u{201D}"
-    }
+    static func saying(_ text: String, longest: Int) -> String { "\u{201C}\(withoutMarks(text, longest))\u{201D}" }
 
     /// Describes a process, as in `'ssh' (process 7)`.
     private static func asker(_ client: DoorClient) -> String {

@@ -136,9 +136,7 @@ private struct AegisEncryption {
                 let master = try slot.key.opened(slot.derive(passphrase))
                 guard master.count == 32 else { continue }
                 return try database.opened(master)
-            } catch {
-                guard error == .authenticationFailed else { throw ImportError(library: error) }
-            }
+            } catch { guard error == .authenticationFailed else { throw ImportError(library: error) } }
         }
         throw .wrongPassphrase
     }

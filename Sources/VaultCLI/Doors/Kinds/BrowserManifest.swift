@@ -92,9 +92,7 @@ extension DoorPlaces {
     /// door's own.
     private var hostPath: FilePath { hasInstalledHost ? installedHost : ownHost }
 
-    var installedHost: FilePath {
-        FilePath(command).removingLastComponent().appending(BrowserManifest.hostName)
-    }
+    var installedHost: FilePath { FilePath(command).removingLastComponent().appending(BrowserManifest.hostName) }
 
     private var hasInstalledHost: Bool { FileManager.default.isExecutableFile(atPath: installedHost.string) }
 
