@@ -98,8 +98,7 @@ extension FilePath {
     /// Another path relative to this one: without `.`, otherwise unresolved.
     package func pushingUnresolved(_ path: FilePath) -> FilePath {
         let whole = pushing(path)
-        // Few paths have a name that begins with a dot, let alone one that is a dot.
-        guard whole.string.contains("/.") else { return whole }
+        guard whole.string.contains("/./") || whole.string.hasSuffix("/.") else { return whole }
         return FilePath(root: whole.root, whole.components.filter { $0.kind != .currentDirectory })
     }
 }
