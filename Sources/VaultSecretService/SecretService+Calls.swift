@@ -30,7 +30,7 @@ extension SecretService {
         }
     }
 
-    /// What `Get` and `GetAll` ask for; for all properties without a name.
+    /// The argument of `Get` and `GetAll`; all properties without a name.
     private struct Asked {
         let interface: String
         let name: String?

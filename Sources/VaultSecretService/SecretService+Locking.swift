@@ -83,7 +83,7 @@ extension SecretService {
     }
 }
 
-/// What clients of a view have locked, while the vault is unlocked.
+/// The collections and items that clients of a view have locked, while the vault is unlocked.
 struct ClosedObjects {
     var groups: Set<String> = []
     var items: Set<UUID> = []

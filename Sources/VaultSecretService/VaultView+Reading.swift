@@ -4,7 +4,7 @@ internal import Vault
 internal import VaultAgent
 internal import VaultDoorKit
 
-// What a view reads through its agent. Another process may lock, unlock or change the vault between any two steps.
+// The reads of a view through its agent. Another process may lock, unlock or change the vault between any two steps.
 
 /// Repeats the body, which receives the number of earlier attempts, until it returns a value, or the attempts are used
 /// up.

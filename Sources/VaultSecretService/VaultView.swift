@@ -19,7 +19,7 @@ final class VaultView {
     private(set) var isUnlocked: Bool
     /// Whether the vault was unlocked at any time since the agent was started.
     var wasOpened: Bool
-    /// What clients of this view have locked for themselves.
+    /// The collections and items that clients of this view have locked for themselves.
     var closed = ClosedObjects()
     /// The served items; `nil` if not read yet, or locked.
     private(set) var list: ItemList?

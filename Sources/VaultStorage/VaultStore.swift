@@ -158,7 +158,7 @@ package final class VaultStore {
         try log.follow(knownSize: knownSize, through: known) { (operations, sequence) throws(StorageError) in
             let observer = observer?.isIndexing == true ? observer : nil
             do throws(FormatError) {
-                // One access to the table for all operations.
+                // A single access to the table for all operations.
                 try VaultStore.apply(operations, to: &records, observer)
             } catch { throw .damaged(.frame(sequence: sequence, error)) }
         }

@@ -3,9 +3,9 @@ internal import VaultFormat
 
 /// The attributes by which programs of the Secret Service find an item, and the key of an item that they make.
 package struct ProgramAttributes: Equatable, Sendable {
-    /// What searches compare.
+    /// The attributes that searches compare.
     package let values: [String: String]
-    /// What decides whether a program that stores an item stores this one again.
+    /// The attributes that decide whether a program that stores an item stores this one again.
     package let identity: [String: String]
     /// Whether a program has set them; else they are derived from the item's own attributes.
     package let areGiven: Bool

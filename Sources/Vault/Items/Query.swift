@@ -106,7 +106,7 @@ extension Query {
     /// A condition on a part of ``ItemFace``. The index finds the items.
     package enum FaceCondition: Equatable, Sendable {
         case title(String)
-        /// One of the places has one of these hosts, each the text of a ``WebHost``.
+        /// A place of the item has one of these hosts, each the text of a ``WebHost``.
         case hosts([String])
         /// A program that searches with these attributes finds the item.
         case program([String: String])
@@ -166,7 +166,7 @@ extension Query {
 
 /// The changes that an update makes to the matching items.
 public struct ItemChanges: Sendable {
-    /// What becomes of an item that an update would leave as it is. Neither makes an older version of it, so that
+    /// The fate of an item that an update would leave as it is. Neither makes an older version of it, so that
     /// programs that store the same value each night push nothing out of the history.
     ///
     /// An item with a conflict or a hidden twin is written all the same, which resolves it, and so is an item whose
@@ -188,7 +188,7 @@ public struct ItemChanges: Sendable {
     public var fields: [String: Secret?]
     /// The version that each item must have.
     public var version: UInt64?
-    /// What becomes of an item that is already as the changes would make it.
+    /// The fate of an item that is already as the changes would make it.
     public var ifUnchanged = Unchanged.skip
 
     /// - Parameters:

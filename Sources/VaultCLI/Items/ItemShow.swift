@@ -36,7 +36,7 @@ struct Show: ParsableCommand {
 
 /// All that a person sees of an item: the parts of its face, then its secrets and what the vault knows of it.
 struct ShownItem {
-    /// What is shown of the secrets.
+    /// The display of the secrets.
     enum Secrets {
         /// They are not even opened.
         case closed
@@ -164,7 +164,7 @@ struct ShownItem {
     /// - Parameter isAligned: whether the values begin in one column, rather than behind a tab.
     func text(isAligned: Bool) throws -> SecretBytes {
         let names = lines.map(\.name.printable)
-        // One long name does not move all values away.
+        // A long name does not move all values away.
         let width = names.map(\.cells).filter { $0 <= 24 }.max() ?? 0
         var output = try SecretBuffer()
         for (name, line) in zip(names, lines) {

@@ -9,7 +9,7 @@ package struct CSVLayout: Sendable {
         case urls
         /// The user, unless another column has one.
         case email
-        /// What the entry is, if not a login.
+        /// The kind of the entry, if not a login.
         case kind
         /// Custom fields in a JSON array, as NordPass has them.
         case custom

@@ -67,7 +67,7 @@ struct KeePassReferences {
         for (place, (name, value)) in login.attributes.enumerated().reversed() {
             guard let found = try replaced(value, "field '\(name)'", &flaws) else { continue }
             if found.isSecret {
-                // What contains a password is protected as one.
+                // A value that contains a password is protected as one.
                 login.attributes.remove(at: place)
                 login.addField(name, found.text)
             } else {

@@ -83,7 +83,7 @@ package struct ImportPlan {
         while done < additions.count {
             let part = additions[done..<min(done + ImportPlan.batch, additions.count)]
             if try refusal(of: part) != nil {
-                // One item that the vault refuses leaves the rest.
+                // An item that the vault refuses does not stop the rest.
                 for addition in part {
                     guard let error = try refusal(of: [addition]) else { continue }
                     report.lines[addition.line].outcome = .skipped

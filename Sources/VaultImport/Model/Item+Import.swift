@@ -20,7 +20,7 @@ extension Item {
         return other.userAttributes.allSatisfy { name, value in
             // Different spellings of an address are equal, and their order makes no difference.
             if Item.isURL(name) { return urls.contains(value) || urls.contains(WebAddress(value)?.text ?? "") }
-            // What only a backup may state was stated of the item.
+            // A part that only a backup may state was stated of the item.
             let own = name.hasPrefix(planted) ? String(name.dropFirst(ItemNames.custom.count)) : name
             return name.hasPrefix(ItemNames.prefix) || userAttributes[name] == value || userAttributes[own] == value
         }

@@ -56,7 +56,7 @@ package struct Login: Sendable {
     package var isOnlyPasskeys = false
     /// The attributes that are booleans at the source, not texts.
     package var booleans: Set<String> = []
-    /// What the file states of the item in fields of this product; see ``withStatements(within:)``.
+    /// The statements of the file about the item, in fields of this product; see ``withStatements(within:)``.
     var stated: Stated?
     /// The label of the collection in which a program of the source looks for the item; `nil` for the user's default.
     package var collection: String?

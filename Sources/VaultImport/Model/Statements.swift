@@ -2,8 +2,8 @@
 internal import Vault
 internal import VaultFormat
 
-/// What an exported file states about an item in custom fields named `vault.…`, which other products show: the parts
-/// that its format has no place for, each only where an import would derive another value.
+/// The statements of an exported file about an item, in custom fields named `vault.…`, which other products show: the
+/// parts that its format has no place for, each only where an import would derive another value.
 enum Statement {
     /// The class, `generic` or `internet`.
     static let itemClass = "vault.class"

@@ -45,7 +45,7 @@ extension Salvager {
         return parts
     }
 
-    /// What is left of an item.
+    /// The rest of an item.
     private struct Rest: Sendable {
         /// The records of the new vault, with the kept older versions.
         var records: [(operation: Operation, box: [UInt8])] = []
