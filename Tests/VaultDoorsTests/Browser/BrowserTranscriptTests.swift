@@ -120,13 +120,14 @@ struct BrowserTranscriptTests {
         let client = try BrowserClient.associated(now: 59)
         try client.house.vault.keep(
             "example.com", "ada", "s3cret",
-            fields: ["otp": "GEZDGNBVGY3TQOJQGEZDGNBVGY3TQOJQ", "pin": "1234", "KPH: x": "5678"],
-            user: ["note": "n0te"])
+            fields: ["otp": "GEZDGNBVGY3TQOJQGEZDGNBVGY3TQOJQ", "pin": "pin 1234", "KPH: x": "kph 5678"],
+            user: ["note": "a note"])
         let found = try client.getLogins("https://example.com")
         let entry = try #require(found.entries.first)
         #expect(entry["totp"] as? String == "287082")
         let text = String(decoding: try JSONSerialization.data(withJSONObject: found.inner), as: UTF8.self)
-        for part in ["1234", "5678", "n0te", "GEZD"] { #expect(!text.contains(part)) }
+        // No part can be in an identifier or a nonce by chance.
+        for part in ["pin 1234", "kph 5678", "a note", "GEZDGNBV"] { #expect(!text.contains(part)) }
         #expect(try client.send("get-totp", ["uuid": entry["uuid"] ?? ""])["totp"] == "287082")
     }
 
