@@ -28,9 +28,10 @@ extension FleetControl {
     @discardableResult
     func change(_ verb: some FleetVerb) throws -> FleetChange { try change(verb, isFinal: false) }
 
-    /// Runs a verb, and returns a part of its result.
+    /// Runs a verb, and returns a part of its result. A result without the part is an agent's that speaks another
+    /// protocol; the verb may have made its change, and is not tried in another way.
     func value<Value>(_ part: KeyPath<FleetChange, Value?>, of verb: some FleetVerb) throws -> Value {
-        guard let value = try change(verb)[keyPath: part] else { throw AgentCannot() }
+        guard let value = try change(verb)[keyPath: part] else { throw VaultError.agent(.protocolViolation) }
         return value
     }
 

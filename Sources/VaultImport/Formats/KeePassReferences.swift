@@ -7,8 +7,8 @@ internal import VaultFormat
 /// The references of KeePass to parts of other entries, such as `{REF:P@I:46C9B1FFBD4ABC4BBB260C6190BAD20C}`: the part
 /// that is wanted, the part to search, and the text to search for (KeePass' help, "Field References").
 ///
-/// They are replaced by what they refer to, since no other program evaluates them. The first entry counts, by the whole
-/// text, in which upper and lower case are equal if no entry has it exactly.
+/// An import puts the parts of the other entries in their places, since no other program evaluates references. Of
+/// several entries with the text, the first one counts; without one, the first whose text differs in case alone.
 struct KeePassReferences {
     private static let depthLimit = 16
     private static let lengthLimit = 1 << 20
