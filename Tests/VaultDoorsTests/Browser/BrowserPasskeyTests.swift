@@ -9,58 +9,6 @@ import VaultFormat
 @testable import VaultBrowser
 @testable import VaultDoorKit
 
-/// A site, as the extension passes its requests on.
-private struct Site {
-    let id: String
-    let origin: String
-    var challenge = [UInt8](0..<32)
-
-    init(_ id: String = "example.com", origin: String? = nil) {
-        (self.id, self.origin) = (id, origin ?? "https://\(id)")
-    }
-
-    func creation(
-        user: String = "ada", handle: [UInt8] = [1, 2, 3], algorithms: [Int] = [-7], verification: String = "preferred",
-        attachment: String = "platform", excluded: [String] = [], extensions: [String: Any] = [:]
-    ) -> [String: Any] {
-        [
-            "rp": ["id": id, "name": "A site"], "challenge": Base64URL.encoded(challenge),
-            "user": ["id": Base64URL.encoded(handle), "name": user, "displayName": "Ada L."],
-            "pubKeyCredParams": algorithms.map { ["type": "public-key", "alg": $0] },
-            "authenticatorSelection": ["userVerification": verification, "authenticatorAttachment": attachment],
-            "attestation": "none", "timeout": 30_000,
-            "excludeCredentials": excluded.map { ["type": "public-key", "id": $0] }, "extensions": extensions,
-        ]
-    }
-
-    func request(
-        verification: String = "preferred", allowed: [String] = [], extensions: [String: Any] = [:]
-    ) -> [String: Any] {
-        [
-            "rpId": id, "challenge": Base64URL.encoded(challenge), "userVerification": verification,
-            "allowCredentials": allowed.map { ["type": "public-key", "id": $0] }, "extensions": extensions,
-        ]
-    }
-}
-
-extension BrowserClient {
-    /// Sends a request for a passkey and returns the member `response`; empty for an error of the extension.
-    fileprivate func passkey(_ action: String, _ options: [String: Any]?, _ origin: String?) throws -> [String: Any] {
-        var members: [String: Any] = ["keys": [["id": id, "key": base64(idKey)]]]
-        members["publicKey"] = options
-        members["origin"] = origin
-        return try send(action, members).inner["response"] as? [String: Any] ?? [:]
-    }
-
-    fileprivate func register(_ site: Site, _ options: [String: Any]? = nil) throws -> [String: Any] {
-        try passkey("passkeys-register", options ?? site.creation(), site.origin)
-    }
-
-    fileprivate func signIn(_ site: Site, _ options: [String: Any]? = nil) throws -> [String: Any] {
-        try passkey("passkeys-get", options ?? site.request(), site.origin)
-    }
-}
-
 private func code(_ response: [String: Any]) -> Int? { response["errorCode"] as? Int }
 
 private func id(_ response: [String: Any]) throws -> String { try #require(response["id"] as? String) }
@@ -400,56 +348,5 @@ struct BrowserPasskeyTests {
         try client.house.vault.update(try #require(found.item.record), with: changes)
         #expect(code(try client.signIn(Site())) == 15)
         _ = try id(try client.register(Site(), Site().creation(excluded: [made])))
-    }
-
-    private static let hasRelyingParty = FileManager.default.fileExists(
-        atPath: "/usr/lib/python3/dist-packages/fido2")
-
-    @Test(.enabled(if: hasRelyingParty))
-    func `python-fido2 accepts every ceremony of both algorithms, verified or not`() throws {
-        let client = try BrowserClient.associated()
-        var (ceremonies, expected): ([[String: Any]], [String]) = ([], [])
-        for (algorithm, host) in [(-7, "login.example.com"), (-8, "example.org")] {
-            if algorithm == -8 { client.house.joinsFleet() }
-            let backup = algorithm == -8 ? "backed up" : "not backed up"
-            for (number, verification) in ["discouraged", "preferred", "required"].enumerated() {
-                var site = Site(host, origin: "https://\(host):8443")
-                site.challenge = (0..<40).map { UInt8(number * 40 + $0) }
-                let note = { (answer: [String: Any], line: String) in
-                    ceremonies.append([
-                        "site": host, "origin": site.origin, "challenge": Base64URL.encoded(site.challenge),
-                        "verification": verification, "answer": answer,
-                    ])
-                    expected.append(line)
-                }
-                let isVerified = verification == "required" ? "True" : "False"
-                let made = try client.register(
-                    site,
-                    site.creation(handle: [UInt8(number)], algorithms: [algorithm, -7], verification: verification))
-                note(made, "registered \(algorithm) \(isVerified) \(backup)")
-                for _ in 1...2 {
-                    site.challenge.reverse()
-                    let options = site.request(verification: verification, allowed: [try id(made)])
-                    note(try client.signIn(site, options), "signed in 0 \(isVerified) \(backup)")
-                }
-            }
-        }
-        // A forged answer shows that the relying party looks.
-        var forged = try #require(ceremonies.last)
-        forged["origin"] = "https://example.com"
-        ceremonies.append(forged)
-        expected.append("refused: Invalid origin in ClientData.")
-        let script = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "relying-party.py").path()
-        let python = Process()
-        python.executableURL = URL(filePath: "/usr/bin/python3")
-        python.arguments = [script]
-        let (input, output) = (Pipe(), Pipe())
-        (python.standardInput, python.standardOutput) = (input, output)
-        try python.run()
-        input.fileHandleForWriting.write(try JSONSerialization.data(withJSONObject: ceremonies))
-        try input.fileHandleForWriting.close()
-        let lines = String(decoding: try output.fileHandleForReading.readToEnd() ?? Data(), as: UTF8.self)
-        python.waitUntilExit()
-        #expect(lines.split(separator: "\n").map(String.init) == expected)
     }
 }
