@@ -104,7 +104,7 @@ private let hasRelease =
                 ./usr/share/zsh/vendor-completions/_vault
                 1
                 1
-                ExecStart=/usr/bin/vault agent --foreground
+                ExecStart=/usr/bin/vault agent --foreground $VAULT_AGENT_OPTIONS
                 ExecStart=/usr/bin/vault doors --credentials %t/vault/credentials.sock
                 ExecStart=/usr/bin/vault doors --secret-service --portal
                 0

@@ -20,15 +20,11 @@ extension DoorPlaces {
     fileprivate static let openMark =
         "# 'vault doors enable' has written this, and 'vault doors disable secret-service' removes it.\n"
 
-    /// The agent's drop-in with which the vault stays open for the session, as gnome-keyring's does.
+    /// The agent's drop-in with which the vault stays open for the session, as gnome-keyring's does. The drop-in has no
+    /// path, since the agent must start wherever an upgrade puts its command.
     fileprivate var openAgent: [DoorChange] {
         guard keepsVaultOpen, let path = agentDropIn else { return [] }
-        let service = """
-            [Service]
-            ExecStart=
-            ExecStart=\(UserUnits.word(command)) agent --foreground --idle 0 --max 0
-
-            """
+        let service = "[Service]\nEnvironment=\"VAULT_AGENT_OPTIONS=--idle 0 --max 0\"\n"
         return [DoorChange(path: path, kind: .file(DoorPlaces.openMark + service))]
     }
 
