@@ -159,7 +159,7 @@ extension ItemSample {
                 "a card",
                 generic(
                     "Visa", label: "Visa of work", [.itemDescription: "card"], secret: nil,
-                    fields: ["number": "4111", "code": "123"]),
+                    fields: ["number": "4111 1111", "code": "123"]),
                 title: "Visa of work", columns: ["Visa", "", "Visa of work"]
             ).with(\.place, "Visa").with(\.kind, "card").with(\.secret, "none").with(\.fields, ["code", "number"]),
             ItemSample(

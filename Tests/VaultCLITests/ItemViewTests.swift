@@ -36,7 +36,7 @@ struct ItemViewTests {
         }
         for field in sample.fields { #expect(Self.values("field " + field, in: text) == [ShownItem.mask]) }
         #expect(Self.values("code", in: text).count == (sample.hasCode ? 1 : 0))
-        for secret in ["s3cret", "GEZDG", "4111", "letmein"] { #expect(!text.contains(secret)) }
+        for secret in ["s3cret", "GEZDG", "4111 1111", "letmein"] { #expect(!text.contains(secret)) }
         #expect(text.split(separator: "\n").allSatisfy { $0.contains("\t") })
         #expect(!text.unicodeScalars.contains { $0.isObeyed && $0 != "\n" && $0 != "\t" })
         let aligned = try Self.text(ShownItem(item, in: vault, .masked), isAligned: true)
@@ -101,7 +101,7 @@ struct ItemViewTests {
             let words = part.split { !$0.isLetter && !$0.isNumber }.map(String.init)
             #expect(SearchWords(words.joined(separator: " ")).areIn(text), "\(part)")
         }
-        for secret in ["s3cret", "GEZDG", "4111", "letmein"] { #expect(!SearchWords(secret).areIn(text)) }
+        for secret in ["s3cret", "GEZDG", "4111 1111", "letmein"] { #expect(!SearchWords(secret).areIn(text)) }
     }
 
     // MARK: Secrets
