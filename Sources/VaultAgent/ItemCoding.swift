@@ -40,7 +40,12 @@ extension Attribute: MessageKey {
     package static func precedes(_ a: Attribute, _ b: Attribute) -> Bool { a.rawValue < b.rawValue }
 }
 
+// The witnesses of a generic conformance are not specialized by themselves, and sorting and hashing take ten times as
+// long in generic code: a vault has these dictionaries in each item.
 extension Dictionary: MessageValue where Key: MessageKey, Value: MessageValue {
+    @_specialize(where Key == Attribute, Value == AttributeValue)
+    @_specialize(where Key == String, Value == String)
+    @_specialize(where Key == String, Value == Secret)
     package func write(to writer: inout MessageWriter) {
         writer.put(UInt32(count))
         // A process that asks for one secret has none, and the first use of generic sorting costs 800,000 instructions.
@@ -51,6 +56,9 @@ extension Dictionary: MessageValue where Key: MessageKey, Value: MessageValue {
         }
     }
 
+    @_specialize(where Key == Attribute, Value == AttributeValue)
+    @_specialize(where Key == String, Value == String)
+    @_specialize(where Key == String, Value == Secret)
     package static func read(from reader: inout MessageReader) throws(MessageError) -> [Key: Value] {
         var values: [Key: Value] = [:]
         var last: Key?

@@ -56,10 +56,11 @@ struct ItemOutput: Encodable {
         try container.encodeIfPresent(face.place.present, forKey: .place)
         try container.encodeIfPresent(face.host?.text, forKey: .host)
         try container.encodeIfPresent(face.user.present, forKey: .user)
-        if !face.urls.isEmpty { try container.encode(face.urls, forKey: .urls) }
+        let (urls, tags) = (face.urls, face.tags)
+        if !urls.isEmpty { try container.encode(urls, forKey: .urls) }
         try container.encodeIfPresent(face.comment, forKey: .notes)
         try container.encodeIfPresent(face.folder, forKey: .folder)
-        if !face.tags.isEmpty { try container.encode(face.tags, forKey: .tags) }
+        if !tags.isEmpty { try container.encode(tags, forKey: .tags) }
         try container.encodeIfPresent(face.kind, forKey: .kind)
     }
 
